@@ -1,0 +1,39 @@
+# Tests: one executable per folder, each of its cases a test of its own in ctest.
+
+set(FAULTLINE_TEST_TIMEOUT_S 120)
+
+# With -fno-sanitize-recover a finding ends the test; this adds where it came from.
+set(FAULTLINE_TEST_ENVIRONMENT
+  "UBSAN_OPTIONS=print_stacktrace=1"
+  "ASAN_OPTIONS=detect_stack_use_after_return=1"
+  "TSAN_OPTIONS=second_deadlock_stack=1")
+
+# faultline_test(NAME SOURCES file... LIBS library...)
+function(faultline_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE faultline_flags ${arg_LIBS} faultline_test_support GTest::gmock_main)
+  target_compile_definitions(${name} PRIVATE
+    FAULTLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    FAULTLINE_SOURCE_CATALOG_DIR="${CMAKE_SOURCE_DIR}/catalog")
+  # The cases are listed when ctest runs, not after each link: a build does not execute what it builds.
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+    PROPERTIES TIMEOUT ${FAULTLINE_TEST_TIMEOUT_S} ENVIRONMENT "${FAULTLINE_TEST_ENVIRONMENT}")
+endfunction()
+
+# The *_test.cc beside the code of src/FOLDER, linked with its library.
+function(faultline_unit_test folder library)
+  if(FAULTLINE_FUZZ)
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${folder}/*_test.cc")
+  if(sources)
+    faultline_test(${library}_test SOURCES ${sources} LIBS ${library})
+  endif()
+endfunction()
+
+if(NOT FAULTLINE_FUZZ)
+  include(GoogleTest)
+endif()
