@@ -1,0 +1,19 @@
+// The port to the outside world. Both calls are idempotent by action id.
+#pragma once
+
+#include "base/result.h"
+#include "model/action.h"
+
+namespace faultline {
+
+class Actuator {
+ public:
+  virtual ~Actuator() = default;
+  /// Carries out `action` and reports what was seen. An error or OutcomeStatus::unknown means: ask with inspect, do not
+  /// repeat. `failed` with retryable means that nothing was changed.
+  virtual Result<Outcome> execute(const Action& action) = 0;
+  /// After a crash or an unknown outcome: did it happen? Looks, changes nothing.
+  virtual Result<Outcome> inspect(const Action& action) = 0;
+};
+
+}  // namespace faultline

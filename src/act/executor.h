@@ -1,0 +1,41 @@
+// Executor: carries actions out once. Intent, act, outcome; unknown is settled by asking; failures that changed nothing are
+// retried with back-off up to a named limit.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "act/actuator.h"
+#include "act/journal.h"
+#include "base/clock.h"
+#include "base/counters.h"
+
+namespace faultline {
+
+inline constexpr int execute_attempts_max = 5;
+
+class Executor {
+ public:
+  /// All must outlive the executor.
+  Executor(Journal& journal, Actuator& actuator, const Clock& clock, Counters& counters);
+
+  /// Journals the intent and executes; a dry run journals nothing and reports the commands. Returns the outcome, which is
+  /// journalled too. An action already journalled is inspected instead of repeated.
+  Outcome run(const Action& action);
+
+  /// Settles what an earlier life left open: inspects each open intent, executes those that did not happen and are still
+  /// within their deadline, and journals the rest as failed with the reason. Returns their outcomes.
+  std::vector<Outcome> recover();
+
+ private:
+  Outcome execute_with_retries(const Action& action);
+  Outcome settle(const Action& action);
+  void journal_outcome(const Outcome& outcome);
+
+  Journal& journal_;
+  Actuator& actuator_;
+  const Clock& clock_;
+  Counters& counters_;
+};
+
+}  // namespace faultline

@@ -1,0 +1,68 @@
+// Ports of the controller. Adapters implement them; apps choose.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/action.h"
+#include "model/cluster_view.h"
+#include "model/event.h"
+#include "model/incident.h"
+#include "model/verdict.h"
+
+namespace faultline {
+
+/// The scheduler's state, read only. Called from one thread of the controller, about once a second.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  /// A fresh view (node_states left empty). unavailable or deadline_exceeded when the scheduler does not answer.
+  virtual Result<ClusterView> view() = 0;
+};
+
+/// What the controller tells people. Called from one thread; must return within its own deadline.
+struct Notice {
+  std::string title;    // "n3 drained: Uncorrectable ECC error in GPU memory"
+  Verdict verdict;
+  std::vector<Decision> decisions;
+  std::vector<Outcome> outcomes;
+  std::string next_step;
+};
+class Notifier {
+ public:
+  virtual ~Notifier() = default;
+  virtual Status notify(const Notice& notice) = 0;
+};
+
+/// What `faultline run` is told about its attempt, relayed by the node's agent.
+struct RulingReport {
+  AttemptId attempt;
+  bool final = false;  // nothing more will be done: the exit need not be withheld any longer
+  std::string text;    // a few lines for the job's own output
+};
+
+/// What comes in from agents; implemented by the controller, called by the transport from any thread.
+class AgentIngress {
+ public:
+  virtual ~AgentIngress() = default;
+  /// `node` is the name that the transport proved (certificate), never what the message claims.
+  /// Takes the events durably; on an error the agent keeps them and sends them again.
+  virtual Status take_events(const std::string& node, std::vector<Event> events) = 0;
+  virtual void heartbeat(const std::string& node, Instant agent_now) = 0;
+  /// Rulings for attempts that have ranks on `node`, decided since `cursor`; moves the cursor.
+  virtual std::vector<RulingReport> rulings_for(const std::string& node, std::uint64_t& cursor) = 0;
+};
+
+/// What a person may ask of the controller; the transport has checked the operator role and passes who it is.
+class OperatorIngress {
+ public:
+  virtual ~OperatorIngress() = default;
+  /// request: "approve", "deny" (target: decision id) or "return" (target: node). Returns one line for the person.
+  virtual Result<std::string> operate(const std::string& who, const std::string& request, const std::string& target) = 0;
+};
+
+}  // namespace faultline
