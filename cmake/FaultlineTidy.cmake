@@ -1,0 +1,23 @@
+# tools/tidy as tests, and its include rule as part of every build: a forbidden arrow between folders does not compile.
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(FAULTLINE_TIDY "${CMAKE_SOURCE_DIR}/tools/tidy")
+
+file(GLOB_RECURSE tidied CONFIGURE_DEPENDS
+  "${CMAKE_SOURCE_DIR}/src/*.cc" "${CMAKE_SOURCE_DIR}/src/*.h")
+set(stamp "${CMAKE_BINARY_DIR}/tidy_includes.stamp")
+add_custom_command(
+  OUTPUT "${stamp}"
+  COMMAND Python3::Interpreter "${FAULTLINE_TIDY}" --quiet --only includes
+  COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
+  DEPENDS "${FAULTLINE_TIDY}" "${FAULTLINE_DEPENDENCY_TABLE}" ${tidied}
+  COMMENT "tidy: who includes whom"
+  VERBATIM)
+add_custom_target(tidy_includes ALL DEPENDS "${stamp}")
+
+if(NOT FAULTLINE_FUZZ)
+  add_test(NAME tidy COMMAND Python3::Interpreter "${FAULTLINE_TIDY}")
+  add_test(NAME tidy_self_test COMMAND Python3::Interpreter "${FAULTLINE_TIDY}" --self-test)
+  # ./dev runs tidy by itself to count its rules, and leaves this one out by its label.
+  set_tests_properties(tidy PROPERTIES LABELS tidy)
+endif()
