@@ -1,0 +1,86 @@
+// Finds the catalog's signatures in lines. One hit a line: what several signatures know of it is
+// merged.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/counters.h"
+#include "ingest/signature_database.h"
+#include "model/event.h"
+
+namespace faultline {
+
+/// Lines as the engine scans them: heads (time, host, ...) and bodies of all lines in one buffer,
+/// each closed by '\n', so that '^' and '$' of a pattern mean the body's start and end. A line
+/// never contains '\n'.
+class LineBlock {
+ public:
+  struct Entry {
+    std::size_t start = 0;  // of the head, in text()
+    std::size_t body = 0;
+    std::size_t end = 0;  // of the body, without '\n'
+    std::uint64_t offset = 0;
+  };
+
+  /// `head_bytes` of `line` come before the body. `offset` is the caller's and comes back with the
+  /// line.
+  void add(std::string_view line, std::size_t head_bytes, std::uint64_t offset);
+  void clear();
+
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  [[nodiscard]] std::string_view body(std::size_t line) const;
+  /// The line as it was added, head and body.
+  [[nodiscard]] std::string line(std::size_t line) const;
+  /// Index of the line that the byte before `text_offset` belongs to.
+  [[nodiscard]] std::size_t line_at(std::size_t text_offset) const;
+
+ private:
+  std::string text_;
+  std::vector<Entry> entries_;
+};
+
+/// What is known of one line.
+struct Hit {
+  std::size_t line = 0;                  // index in the block
+  const Signature* signature = nullptr;  // the one that names the line
+  Fields captures;  // of all of them; on a conflict that of `signature`, then details, then parsers
+  std::vector<const Signature*>
+      matched;  // every signature on the line, `signature` included, ordered by id
+};
+
+/// Which of two signatures names a line that both match: primary and clears before identity,
+/// detail, parser; then the higher severity, the more decisive strength, the smaller id.
+bool names_line_before(const Signature& left, const Signature& right);
+
+/// Not thread-safe; one for each log. Small: the compiled patterns and work spaces belong to the
+/// shared database.
+class SignatureEngine {
+ public:
+  explicit SignatureEngine(std::shared_ptr<const SignatureDatabase> database, Counters& counters);
+
+  /// The hits of a block, ordered by line, at most one a line. Bad bytes cannot make it fail. Where
+  /// RE2 does not confirm what Vectorscan saw (a match over two lines), the hit is dropped and
+  /// counted in signature_unconfirmed_total.
+  std::vector<Hit> scan(const LineBlock& block);
+
+ private:
+  struct Candidate {
+    std::size_t line;
+    std::size_t signature;
+  };
+  void collect(const LineBlock& block);
+  void confirm(const LineBlock& block, std::vector<Hit>& hits);
+
+  std::shared_ptr<const SignatureDatabase> database_;
+  Counters& counters_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace faultline
