@@ -1,0 +1,86 @@
+#include "store/schema.h"
+
+#include <array>
+
+namespace faultline::sqlite {
+namespace {
+
+// Bodies are JSON of the nouns (model/json.h); columns exist only for what is searched or ordered by.
+// Times are nanoseconds since 1970 on the controller's clock.
+constexpr const char* version_1 = R"sql(
+CREATE TABLE events (
+  row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, received_at INTEGER NOT NULL,
+  job TEXT NOT NULL, restart INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE INDEX events_received ON events (received_at);
+CREATE INDEX events_attempt ON events (job, restart) WHERE job <> '';
+CREATE TABLE verdicts (id TEXT PRIMARY KEY, updated_at INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX verdicts_updated ON verdicts (updated_at);
+CREATE TABLE evidence (event TEXT NOT NULL, verdict TEXT NOT NULL, PRIMARY KEY (event, verdict)) WITHOUT ROWID;
+CREATE TABLE decisions (
+  id TEXT PRIMARY KEY, verdict TEXT NOT NULL, decided_at INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX decisions_decided ON decisions (decided_at);
+CREATE INDEX decisions_verdict ON decisions (verdict);
+CREATE TABLE actions (
+  id TEXT PRIMARY KEY, intended_at INTEGER NOT NULL, body TEXT NOT NULL,
+  settled INTEGER NOT NULL DEFAULT 0, outcome TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
+CREATE INDEX actions_intended ON actions (intended_at);
+CREATE INDEX actions_open ON actions (settled) WHERE settled = 0;
+CREATE TABLE attempts (
+  job TEXT NOT NULL, restart INTEGER NOT NULL, started_at INTEGER NOT NULL, body TEXT NOT NULL,
+  PRIMARY KEY (job, restart)) WITHOUT ROWID;
+CREATE INDEX attempts_started ON attempts (started_at);
+CREATE TABLE node_states (node TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE incidents (id TEXT PRIMARY KEY, opened_at INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX incidents_opened ON incidents (opened_at);
+CREATE TABLE requests (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, request TEXT NOT NULL, target TEXT NOT NULL, who TEXT NOT NULL,
+  at INTEGER NOT NULL, answer TEXT NOT NULL DEFAULT '');
+CREATE TABLE named_values (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE history (
+  row INTEGER PRIMARY KEY AUTOINCREMENT, noun TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX history_id ON history (noun, id);
+)sql";
+
+constexpr std::array migrations = {version_1};
+
+Result<std::int64_t> version_of(Database& database) {
+  auto statement = database.prepare("PRAGMA user_version");
+  if (!statement) return statement.error();
+  const auto row = statement.value().step();
+  if (!row) return row.error();
+  return statement->integer(0);
+}
+
+Status apply(Database& database, std::size_t version) {
+  auto transaction = Transaction::begin(database);
+  if (!transaction) return transaction.error();
+  FAULTLINE_TRY(database.execute(migrations[version]));
+  FAULTLINE_TRY(database.execute("PRAGMA user_version = " + std::to_string(version + 1)));
+  return transaction.value().commit();
+}
+
+}  // namespace
+
+Status check_version(Database& database) {
+  const auto version = version_of(database);
+  if (!version) return version.error();
+  if (*version > static_cast<std::int64_t>(migrations.size())) {
+    return Error{ErrorCode::unavailable, "the store has schema version " + std::to_string(*version) + ", this program knows " +
+                                             std::to_string(migrations.size()) + ": upgrade faultline"};
+  }
+  return ok_status();
+}
+
+Status migrate(Database& database, const std::filesystem::path& file) {
+  FAULTLINE_TRY(check_version(database));
+  const auto version = version_of(database);
+  if (!version) return version.error();
+  const auto from = static_cast<std::size_t>(*version);
+  if (from > 0 && from < migrations.size()) {
+    FAULTLINE_TRY(database.copy_to(file.string() + ".before-v" + std::to_string(migrations.size())));
+  }
+  for (std::size_t next = from; next < migrations.size(); ++next) FAULTLINE_TRY(apply(database, next));
+  return ok_status();
+}
+
+}  // namespace faultline::sqlite

@@ -1,0 +1,18 @@
+// The schema and its migrations. A migration, once released, is never edited; a new one is appended.
+#pragma once
+
+#include <filesystem>
+
+#include "base/result.h"
+#include "store/sqlite.h"
+
+namespace faultline::sqlite {
+
+/// Brings the database to the newest version; before changing one with data in it copies it to FILE.before-vN.
+/// unavailable if a newer faultline wrote it.
+Status migrate(Database& database, const std::filesystem::path& file);
+
+/// Refuses a version that this program does not read.
+Status check_version(Database& database);
+
+}  // namespace faultline::sqlite

@@ -1,0 +1,128 @@
+// The half of SqliteStore that is not on the flow's arrows: attempts, node states, incidents, requests, upkeep.
+#include "store/rows.h"
+#include "store/sqlite_store.h"
+
+namespace faultline {
+
+using sqlite::ns;
+using sqlite::read_all;
+
+Status SqliteStore::put_attempt(const Attempt& attempt) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(put, "INSERT OR REPLACE INTO attempts (job, restart, started_at, body) VALUES (?,?,?,?)");
+  put.bind(attempt.id.job).bind(std::int64_t{attempt.id.restart}).bind(ns(attempt.started_at));
+  return put.bind(dump(to_json(attempt))).run();
+}
+
+Result<std::vector<Attempt>> SqliteStore::attempts(const Page& page) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(select, "SELECT body FROM attempts WHERE started_at >= ? ORDER BY started_at DESC, job, restart DESC LIMIT ?");
+  select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
+  return read_all<Attempt>(std::move(select), attempt_from_json);
+}
+
+Status SqliteStore::put_node_state(const NodeState& state) {
+  const std::lock_guard lock(mutex_);
+  auto transaction = sqlite::Transaction::begin(*database_);
+  if (!transaction) return transaction.error();
+  const std::string body = dump(to_json(state));
+  FAULTLINE_SQL(put, "INSERT OR REPLACE INTO node_states (node, body) VALUES (?,?)");
+  FAULTLINE_TRY(put.bind(state.node).bind(body).run());
+  FAULTLINE_TRY(remember("node_state", state.node, body));
+  return transaction.value().commit();
+}
+
+Result<std::vector<NodeState>> SqliteStore::node_states() {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(select, "SELECT body FROM node_states ORDER BY node");
+  return read_all<NodeState>(std::move(select), node_state_from_json);
+}
+
+Result<std::vector<NodeState>> SqliteStore::node_history(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(select, "SELECT body FROM history WHERE noun = 'node_state' AND id = ? ORDER BY row");
+  select.bind(node);
+  return read_all<NodeState>(std::move(select), node_state_from_json);
+}
+
+Status SqliteStore::put_incident(const Incident& incident) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(put, "INSERT OR REPLACE INTO incidents (id, opened_at, body) VALUES (?,?,?)");
+  return put.bind(incident.id).bind(ns(incident.opened_at)).bind(dump(to_json(incident))).run();
+}
+
+Result<std::vector<Incident>> SqliteStore::incidents(const Page& page) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(select, "SELECT body FROM incidents WHERE opened_at >= ? ORDER BY opened_at DESC, id LIMIT ?");
+  select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
+  return read_all<Incident>(std::move(select), incident_from_json);
+}
+
+Status SqliteStore::put_request(const PersonRequest& request) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(insert, "INSERT INTO requests (request, target, who, at, answer) VALUES (?,?,?,?,?)");
+  return insert.bind(request.request).bind(request.target).bind(request.who).bind(ns(request.at)).bind(request.answer).run();
+}
+
+Result<std::vector<PersonRequest>> SqliteStore::read_requests(sqlite::Statement statement) {
+  std::vector<PersonRequest> requests;
+  while (true) {
+    const auto row = statement.step();
+    if (!row) return row.error();
+    if (!*row) return requests;
+    requests.push_back({statement.integer(0), statement.text(1), statement.text(2), statement.text(3),
+                        Instant{Duration{statement.integer(4)}}, statement.text(5)});
+  }
+}
+
+Result<std::vector<PersonRequest>> SqliteStore::open_requests() {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(select, "SELECT number, request, target, who, at, answer FROM requests WHERE answer = '' ORDER BY number");
+  return read_requests(std::move(select));
+}
+
+Status SqliteStore::answer_request(std::int64_t number, const std::string& answer) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(update, "UPDATE requests SET answer = ? WHERE number = ?");
+  return update.bind(answer).bind(number).run();
+}
+
+Result<std::optional<PersonRequest>> SqliteStore::request(std::int64_t number) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(select, "SELECT number, request, target, who, at, answer FROM requests WHERE number = ?");
+  select.bind(number);
+  auto requests = read_requests(std::move(select));
+  if (!requests) return requests.error();
+  if (requests->empty()) return std::optional<PersonRequest>{};
+  return std::optional(requests->front());
+}
+
+Status SqliteStore::put_value(const std::string& name, const std::string& value) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(put, "INSERT OR REPLACE INTO named_values (name, value) VALUES (?,?)");
+  return put.bind(name).bind(value).run();
+}
+
+Result<std::optional<std::string>> SqliteStore::value(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(select, "SELECT value FROM named_values WHERE name = ?");
+  select.bind(name);
+  const auto row = select.step();
+  if (!row) return row.error();
+  return *row ? std::optional(select.text(0)) : std::nullopt;
+}
+
+Result<std::uint64_t> SqliteStore::retain(Instant now, Duration keep) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(remove,
+                "DELETE FROM events WHERE received_at < ? AND NOT EXISTS (SELECT 1 FROM evidence WHERE event = events.id)");
+  FAULTLINE_TRY(remove.bind(ns(now - keep)).run());
+  return static_cast<std::uint64_t>(database_->changes());
+}
+
+Status SqliteStore::backup(const std::filesystem::path& to) {
+  const std::lock_guard lock(mutex_);
+  return database_->copy_to(to);
+}
+
+}  // namespace faultline

@@ -1,0 +1,50 @@
+#include "store/store.h"
+
+#include "store/schema.h"
+#include "store/sqlite_store.h"
+
+namespace faultline {
+namespace {
+
+/// Files above this are not checked page by page at start: that would cost more than the second a start may take.
+constexpr std::uintmax_t full_check_bytes_max = 32ULL << 20;
+
+/// A file cut short opens without complaint and fails later, at the worst moment; so it is looked at here.
+Status check_intact(sqlite::Database& database, const std::filesystem::path& file) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(file, error);
+  if (error || bytes > full_check_bytes_max) return ok_status();
+  auto statement = database.prepare("PRAGMA quick_check(1)");
+  if (!statement) return statement.error();
+  const auto row = statement.value().step();
+  if (!row) return row.error();
+  const std::string answer = *row ? statement->text(0) : "no answer";
+  if (answer == "ok") return ok_status();
+  return Error{ErrorCode::corrupt, "the store is damaged: move it aside and put back a copy made by `faultline store backup` (" +
+                                       answer + ")"};
+}
+
+Status prepare_for_writing(sqlite::Database& database, const std::filesystem::path& file) {
+  // FULL: a commit is on disk when it returns, which the intent journal relies on.
+  FAULTLINE_TRY(database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
+  return sqlite::migrate(database, file);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file, Access access) {
+  const bool read_only = access == Access::read_only;
+  std::error_code ignored;
+  if (read_only && !std::filesystem::exists(file, ignored)) {
+    return Error{ErrorCode::not_found, file.string() + " does not exist: is `faultline serve` running on this host, or does it keep "
+                                                       "its store elsewhere (--store)?"};
+  }
+  auto database = sqlite::Database::open(file, read_only);
+  if (!database) return database.error();
+  if (const auto intact = check_intact(**database, file); !intact) return intact.error().with_context(file.string());
+  const auto ready = read_only ? sqlite::check_version(**database) : prepare_for_writing(**database, file);
+  if (!ready) return ready.error().with_context(file.string());
+  return std::unique_ptr<Store>(new SqliteStore(std::move(database).value()));
+}
+
+}  // namespace faultline
