@@ -1,0 +1,84 @@
+// Causes that rules name themselves. Everything else comes from the signature that was hit. A test
+// holds this list to the shipped catalog.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace faultline::cause_id {
+
+inline constexpr std::string_view ecc_uncorrectable = "gpu.ecc_uncorrectable";
+inline constexpr std::string_view ecc_contained = "gpu.ecc_contained";
+inline constexpr std::string_view ecc_uncontained = "gpu.ecc_uncontained";
+inline constexpr std::string_view ecc_escape = "gpu.ecc_escape";
+inline constexpr std::string_view row_remap_failed = "gpu.row_remap_failed";
+inline constexpr std::string_view fell_off_bus = "gpu.fell_off_bus";
+inline constexpr std::string_view sm_exception = "gpu.sm_exception";
+inline constexpr std::string_view mmu_fault = "gpu.mmu_fault";
+inline constexpr std::string_view recovery_reset = "gpu.recovery_reset_required";
+inline constexpr std::string_view recovery_reboot = "gpu.recovery_reboot_required";
+inline constexpr std::string_view recovery_drain_p2p = "gpu.recovery_drain_p2p";
+inline constexpr std::string_view throttle = "power.throttle";
+inline constexpr std::string_view node_lost = "node.lost";
+inline constexpr std::string_view repeat_offender = "node.repeat_offender";
+inline constexpr std::string_view ib_completion = "link.ib_completion_error";
+inline constexpr std::string_view fabric = "switch.fabric";
+inline constexpr std::string_view user_exception = "software.user_exception";
+inline constexpr std::string_view collective_desync = "software.collective_desync";
+inline constexpr std::string_view collective_timeout = "software.collective_timeout";
+inline constexpr std::string_view teardown_after_success = "software.teardown_after_success";
+inline constexpr std::string_view no_progress = "software.no_progress";
+inline constexpr std::string_view crash_signal = "software.crash_signal";
+inline constexpr std::string_view worker_failed = "software.worker_failed";
+inline constexpr std::string_view missing_file = "software.missing_file";
+inline constexpr std::string_view gpu_out_of_memory = "env.gpu_out_of_memory";
+inline constexpr std::string_view out_of_memory_host = "env.out_of_memory_host";
+inline constexpr std::string_view out_of_memory_cgroup = "env.out_of_memory_cgroup";
+inline constexpr std::string_view shm_too_small = "env.shm_too_small";
+inline constexpr std::string_view time_limit = "env.time_limit";
+inline constexpr std::string_view preempted = "env.preempted";
+inline constexpr std::string_view cancelled = "env.cancelled";
+inline constexpr std::string_view requeued = "env.requeued";
+inline constexpr std::string_view same_on_all_ranks = "workload.same_failure_on_all_ranks";
+inline constexpr std::string_view insufficient_evidence = "unknown.insufficient_evidence";
+inline constexpr std::string_view sigkill = "unknown.sigkill";
+inline constexpr std::string_view rendezvous_lost = "unknown.rendezvous_lost";
+
+inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
+                                                             ecc_contained,
+                                                             ecc_uncontained,
+                                                             ecc_escape,
+                                                             row_remap_failed,
+                                                             fell_off_bus,
+                                                             sm_exception,
+                                                             mmu_fault,
+                                                             recovery_reset,
+                                                             recovery_reboot,
+                                                             recovery_drain_p2p,
+                                                             throttle,
+                                                             node_lost,
+                                                             repeat_offender,
+                                                             ib_completion,
+                                                             fabric,
+                                                             user_exception,
+                                                             collective_desync,
+                                                             collective_timeout,
+                                                             teardown_after_success,
+                                                             no_progress,
+                                                             crash_signal,
+                                                             worker_failed,
+                                                             missing_file,
+                                                             gpu_out_of_memory,
+                                                             out_of_memory_host,
+                                                             out_of_memory_cgroup,
+                                                             shm_too_small,
+                                                             time_limit,
+                                                             preempted,
+                                                             cancelled,
+                                                             requeued,
+                                                             same_on_all_ranks,
+                                                             insufficient_evidence,
+                                                             sigkill,
+                                                             rendezvous_lost});
+
+}  // namespace faultline::cause_id

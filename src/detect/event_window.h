@@ -1,0 +1,60 @@
+// A bounded memory of events. Order is by when things happened, so a line that comes late lands
+// where it belongs and the rules that read the window need not care; a line that comes twice is
+// kept once.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/time.h"
+#include "model/event.h"
+
+namespace faultline {
+
+/// Characters of a raw line that a detector keeps: enough to compare exceptions, not enough to fill
+/// memory.
+inline constexpr std::size_t fact_text_bytes_max = 256;
+
+/// An event as a detector remembers it.
+struct Fact {
+  Event event;
+  Instant at;       // when it happened, as well as is known
+  Instant arrived;  // when it was learnt, on the controller's clock
+};
+
+/// When the event happened: its own stamp, but never later than it was received (a clock ahead of
+/// ours does not make an event of the future).
+Instant happened_at(const Event& event);
+
+/// When the event was learnt: received_at, or its own stamp where nobody noted that.
+Instant learnt_at(const Event& event);
+
+/// The node that the event speaks of, or else the one that reported it; "" if neither is known.
+const std::string& node_of(const Event& event);
+
+class EventWindow {
+ public:
+  /// Beyond `facts_max` new facts are dropped and counted: in a flood it is the first lines that
+  /// name the cause.
+  explicit EventWindow(std::size_t facts_max) : facts_max_(facts_max) {}
+
+  /// False if the event is known already or there is no room for it.
+  bool add(const Event& event);
+  /// Forgets what happened before `limit`.
+  void forget_before(Instant limit);
+  void clear();
+
+  /// Ordered by `at`, then in the order of arrival.
+  [[nodiscard]] const std::vector<Fact>& facts() const { return facts_; }
+  [[nodiscard]] std::size_t dropped() const { return dropped_; }
+
+ private:
+  std::size_t facts_max_;
+  std::size_t dropped_ = 0;
+  std::vector<Fact> facts_;
+  std::unordered_set<EventId> known_;
+};
+
+}  // namespace faultline

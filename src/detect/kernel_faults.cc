@@ -1,0 +1,393 @@
+// The steps, in this order: drop what a later line took back; set the program's own faults aside;
+// group the rest by part and burst; fold companions; fold what a lost GPU made its neighbours say;
+// attach leads and consequences; and at last, where the driver says "caused by previous Xid N" and
+// the line of N is not there, infer it.
+#include "detect/kernel_faults.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+#include "detect/cause_ids.h"
+
+namespace faultline {
+namespace {
+
+struct Sorted {
+  std::vector<const Fact*> roots;
+  std::vector<const Fact*> leads;
+  std::vector<const Fact*> consequences;
+  std::vector<const Fact*> program;
+  std::vector<const Fact*> derived;  // "caused by previous Xid N"
+};
+
+bool is_program_cause(std::string_view cause) {
+  return cause == cause_id::sm_exception || cause == cause_id::mmu_fault;
+}
+
+/// True if a clearing line for this fact follows on the same subject ("nfs: server OK" after "not
+/// responding").
+bool taken_back(const Fact& fact, const std::vector<Fact>& facts, const Catalog& catalog) {
+  return std::any_of(facts.begin(), facts.end(), [&](const Fact& later) {
+    const Signature* signature = catalog.signature(later.event.signature);
+    return signature != nullptr && signature->use == SignatureUse::clears && later.at >= fact.at &&
+           signature->clears == fact.event.signature && later.event.subject == fact.event.subject;
+  });
+}
+
+Sorted sort_by_role(const std::vector<Fact>& facts, const Catalog& catalog) {
+  Sorted sorted;
+  for (const Fact& fact : facts) {
+    const Signature* signature = catalog.signature(fact.event.signature);
+    if (signature == nullptr || signature->use == SignatureUse::clears) continue;
+    if (signature->use == SignatureUse::identity || signature->subject == SubjectKind::storage)
+      continue;
+    if (!fact.event.field("root_xid").empty()) {
+      sorted.derived.push_back(&fact);
+    } else if (signature->role == Role::consequence) {
+      sorted.consequences.push_back(&fact);
+    } else if (signature->role != Role::root || taken_back(fact, facts, catalog)) {
+      continue;
+    } else if (is_program_cause(signature->cause)) {
+      sorted.program.push_back(&fact);
+    } else if (signature->strength == Strength::lead) {
+      sorted.leads.push_back(&fact);
+    } else {
+      sorted.roots.push_back(&fact);
+    }
+  }
+  return sorted;
+}
+
+/// What a verdict about this fact is about: the part where it has an address, the node for things
+/// inside the node that the scheduler does not know (an NVSwitch), the attempt or job for what
+/// concerns a job.
+Subject subject_of(const Fact& fact) {
+  const Subject& subject = fact.event.subject;
+  if (subject.kind == SubjectKind::job || subject.kind == SubjectKind::attempt ||
+      subject.kind == SubjectKind::rank) {
+    if (fact.event.attempt) return Subject::of_attempt(*fact.event.attempt);
+    if (!subject.attempt.job.empty()) return subject;
+  } else if (concerns_node(subject) && (subject.kind == SubjectKind::node || names_part(subject))) {
+    return subject;
+  }
+  return Subject::of_node(node_of(fact.event));
+}
+
+bool asks_for_node(const Cause* cause) { return concerns_node(cause->remedy); }
+
+/// Decisive or not, by the strongest of the lines that carry the cause; ready when those lines have
+/// waited.
+void rate(KernelFault& fault, const Catalog& catalog) {
+  bool first = true;
+  for (const Fact* fact : fault.evidence) {
+    if (cause_of(*fact, catalog) != fault.cause) continue;
+    const Signature* signature = catalog.signature(fact->event.signature);
+    fault.decisive = fault.decisive || signature->strength == Strength::decisive;
+    const Instant ready = fact->arrived + signature->settle;
+    fault.ready_at = first ? ready : std::min(fault.ready_at, ready);
+    first = false;
+  }
+  fault.confidence = fault.decisive ? 0.95 : 0.5;
+}
+
+bool has_cause(const std::vector<const Fact*>& burst, std::string_view cause,
+               const Catalog& catalog) {
+  return std::any_of(burst.begin(), burst.end(),
+                     [&](const Fact* fact) { return cause_of(*fact, catalog)->id == cause; });
+}
+
+/// An uncorrectable error that the GPU contained to one process costs that process and nothing
+/// else, as long as nothing in the same burst says that it spread or that the repair failed.
+bool contained(const std::vector<const Fact*>& burst, const Catalog& catalog) {
+  return has_cause(burst, cause_id::ecc_contained, catalog) &&
+         !has_cause(burst, cause_id::ecc_uncontained, catalog) &&
+         !has_cause(burst, cause_id::ecc_escape, catalog) &&
+         !has_cause(burst, cause_id::row_remap_failed, catalog);
+}
+
+/// One burst of one part gives one fault: the first cause that asks for something on the node, or
+/// else the first.
+KernelFault fault_of_burst(const Subject& subject, const std::vector<const Fact*>& burst,
+                           const Catalog& catalog) {
+  const bool is_contained = contained(burst, catalog);
+  KernelFault fault;
+  fault.subject = subject;
+  for (const Fact* fact : burst) {
+    const Cause* cause = cause_of(*fact, catalog);
+    if (is_contained && cause->id == cause_id::ecc_uncorrectable)
+      cause = catalog.cause(cause_id::ecc_contained);
+    if (fault.cause == nullptr || (!asks_for_node(fault.cause) && asks_for_node(cause)))
+      fault.cause = cause;
+  }
+  fault.evidence = burst;
+  rate(fault, catalog);
+  if (is_contained && fault.cause->id == cause_id::ecc_contained) {
+    fault.note =
+        "The error was contained to one process: that job has to restart, other work on the node "
+        "may go on.";
+  }
+  return fault;
+}
+
+/// The faults of one part over time: a burst joins the fault before it if it repeats its cause, or
+/// if that fault has broken the part already and was recent.
+void add_bursts(const Subject& subject, const std::vector<const Fact*>& roots,
+                const Catalog& catalog, std::vector<KernelFault>& faults) {
+  const std::size_t first_of_part = faults.size();
+  std::size_t begin = 0;
+  while (begin < roots.size()) {
+    std::size_t end = begin + 1;
+    while (end < roots.size() && roots[end]->at - roots[end - 1]->at <= burst_gap) ++end;
+    KernelFault next = fault_of_burst(subject,
+                                      {roots.begin() + static_cast<std::ptrdiff_t>(begin),
+                                       roots.begin() + static_cast<std::ptrdiff_t>(end)},
+                                      catalog);
+    begin = end;
+    const auto same = std::find_if(
+        faults.begin() + static_cast<std::ptrdiff_t>(first_of_part), faults.end(),
+        [&](const KernelFault& fault) {
+          const bool broken = asks_for_node(fault.cause) && fault.decisive &&
+                              next.since() - fault.evidence.back()->at <= incident_span;
+          return fault.cause == next.cause || (broken && names_part(subject));
+        });
+    if (same == faults.end()) {
+      faults.push_back(std::move(next));
+    } else {
+      same->evidence.insert(same->evidence.end(), next.evidence.begin(), next.evidence.end());
+      same->decisive = same->decisive || (next.decisive && next.cause == same->cause);
+      same->confidence = std::max(same->confidence, same->decisive ? 0.95 : 0.5);
+    }
+  }
+}
+
+bool echoes_lost_gpu(const KernelFault& fault) {
+  return fault.cause->cause_class == CauseClass::link ||
+         fault.cause->cause_class == CauseClass::network_switch;
+}
+
+/// Link and switch faults right after a GPU has fallen off the bus are that GPU's doing.
+void fold_echoes(std::vector<KernelFault>& faults) {
+  for (KernelFault& lost : faults) {
+    if (lost.cause->id != cause_id::fell_off_bus) continue;
+    for (KernelFault& other : faults) {
+      if (&other == &lost || other.evidence.empty() || !echoes_lost_gpu(other)) continue;
+      const Duration after = other.since() - lost.since();
+      if (after < Duration{0} || after > lost_gpu_echo) continue;
+      lost.consequences.insert(lost.consequences.end(), other.evidence.begin(),
+                               other.evidence.end());
+      other.evidence.clear();
+    }
+  }
+  std::erase_if(faults, [](const KernelFault& fault) { return fault.evidence.empty(); });
+}
+
+bool about_pcie(std::string_view cause) { return cause.find(".pcie") != std::string_view::npos; }
+
+/// A warning supports a fault of the same device; one about a PCIe link also that of a device which
+/// was lost from PCIe.
+bool supports(const Fact& lead, const KernelFault& fault, const Catalog& catalog) {
+  const Duration before = fault.since() - lead.at;
+  if (before > incident_span || before < -burst_gap) return false;
+  if (names_part(lead.event.subject) && lead.event.subject == fault.subject) return true;
+  return about_pcie(cause_of(lead, catalog)->id) &&
+         (fault.cause->id == cause_id::fell_off_bus || about_pcie(fault.cause->id));
+}
+
+std::string address_in(const Fact& lead) {
+  for (const std::string_view name : {"dev", "port", "bdf", "src_bdf"}) {
+    const std::string_view value = lead.event.field(name);
+    if (value.find(':') != std::string_view::npos) return std::string(value);
+  }
+  return names_part(lead.event.subject) ? lead.event.subject.part : std::string{};
+}
+
+void attach_leads(KernelFault& fault, const std::vector<const Fact*>& leads,
+                  const Catalog& catalog) {
+  std::set<std::string> places;
+  for (const Fact* lead : leads) {
+    if (!supports(*lead, fault, catalog)) continue;
+    fault.leads.push_back(lead);
+    if (about_pcie(cause_of(*lead, catalog)->id)) places.insert(address_in(*lead));
+  }
+  places.erase("");
+  if (!places.empty()) {
+    fault.note += "PCIe errors at " + join(places, ", ") +
+                  " came with it: look at that slot, riser or cable, too.";
+  }
+}
+
+void attach_consequences(KernelFault& fault, const std::vector<const Fact*>& consequences) {
+  for (const Fact* fact : consequences) {
+    const Duration after = fact->at - fault.since();
+    if (after < -burst_gap || after > incident_span) continue;
+    if (!names_part(fact->event.subject) || !names_part(fault.subject) ||
+        fact->event.subject == fault.subject) {
+      fault.consequences.push_back(fact);
+    }
+  }
+}
+
+const Signature* xid_signature(std::string_view code, const Catalog& catalog) {
+  return catalog.signature("xid." + std::string(code));
+}
+
+/// True if the root that the driver names has a line of its own, on this node and shortly before
+/// (or, logs being what they are, shortly after).
+const Fact* named_root(const Fact& derived, const std::vector<Fact>& facts) {
+  for (const Fact& fact : facts) {
+    if (!fact.event.field("root_xid").empty()) continue;
+    const Duration before = derived.at - fact.at;
+    const bool near = before >= -burst_gap && before <= incident_span;
+    if (near && fact.event.signature == "xid." + std::string(derived.event.field("root_xid")))
+      return &fact;
+  }
+  return nullptr;
+}
+
+bool nvlink_code(int code) { return code == 74 || (code >= 144 && code <= 150); }
+
+/// Smaller is closer to the root. A code that is not about NVLink explains NVLink codes; among
+/// those, 149 is the end where the link went down and 145 what its peers see. Then the code that
+/// the fewest GPUs name.
+struct Rank {
+  bool nvlink;
+  bool not_netir;
+  std::size_t gpus;
+  Instant first;
+  auto operator<=>(const Rank&) const = default;
+};
+
+struct Named {
+  int code = 0;
+  std::set<std::string> gpus;
+  std::vector<const Fact*> facts;
+  [[nodiscard]] Rank rank() const {
+    return {nvlink_code(code), code != 149, gpus.size(), facts.front()->at};
+  }
+};
+
+std::vector<Named> named_codes(const std::vector<const Fact*>& derived) {
+  std::map<int, Named> by_code;
+  for (const Fact* fact : derived) {
+    const auto code = parse_number<int>(fact->event.field("root_xid"));
+    if (!code) continue;
+    Named& named = by_code[*code];
+    named.code = *code;
+    named.gpus.insert(fact->event.subject.part);
+    named.facts.push_back(fact);
+  }
+  std::vector<Named> codes;
+  for (auto& [code, named] : by_code) codes.push_back(std::move(named));
+  std::sort(codes.begin(), codes.end(),
+            [](const Named& a, const Named& b) { return a.rank() < b.rank(); });
+  return codes;
+}
+
+/// Teardown lines name a root whose own line is not here (cut log, rotated buffer). The best named
+/// code is suspected on the GPU that named it; its peers are victims.
+std::optional<KernelFault> infer_root(const std::vector<const Fact*>& derived,
+                                      const Catalog& catalog) {
+  const std::vector<Named> codes = named_codes(derived);
+  if (codes.empty()) return std::nullopt;
+  const Signature* signature = xid_signature(std::to_string(codes.front().code), catalog);
+  if (signature == nullptr || signature->role != Role::root || is_program_cause(signature->cause))
+    return std::nullopt;
+  KernelFault fault;
+  fault.cause = catalog.cause(signature->cause);
+  if (fault.cause == nullptr) return std::nullopt;
+  fault.evidence = codes.front().facts;
+  fault.subject = subject_of(*fault.evidence.front());
+  fault.inferred = true;
+  fault.confidence = codes.front().gpus.size() == 1 ? 0.6 : 0.4;
+  fault.ready_at = fault.evidence.front()->arrived + burst_gap;
+  for (std::size_t i = 1; i < codes.size(); ++i) {
+    fault.consequences.insert(fault.consequences.end(), codes[i].facts.begin(),
+                              codes[i].facts.end());
+  }
+  const std::string code = std::to_string(codes.front().code);
+  fault.note =
+      "Only teardown lines (Xid 45) are here; the driver names Xid " + code + " as their cause.";
+  fault.missing.push_back("kernel log of " + node_of(fault.evidence.front()->event) +
+                          " from before, with the Xid " + code + " line");
+  return fault;
+}
+
+void fold_derived(const std::vector<const Fact*>& derived, const std::vector<Fact>& facts,
+                  const Catalog& catalog, std::vector<KernelFault>& faults) {
+  std::vector<const Fact*> orphans;
+  for (const Fact* fact : derived) {
+    const Fact* root = named_root(*fact, facts);
+    if (root == nullptr) {
+      orphans.push_back(fact);
+      continue;
+    }
+    for (KernelFault& fault : faults) {
+      if (std::find(fault.evidence.begin(), fault.evidence.end(), root) != fault.evidence.end()) {
+        fault.consequences.push_back(fact);
+      }
+    }
+  }
+  // Where some root is known, teardown that names another one adds nothing that could be trusted
+  // more.
+  if (faults.empty()) {
+    if (auto fault = infer_root(orphans, catalog)) faults.push_back(std::move(*fault));
+  }
+}
+
+/// One fault per cause and subject, however many times it happened.
+std::vector<KernelFault> merge_same(std::vector<KernelFault> faults) {
+  std::vector<KernelFault> merged;
+  for (KernelFault& fault : faults) {
+    const auto same = std::find_if(merged.begin(), merged.end(), [&](const KernelFault& other) {
+      return other.cause == fault.cause && other.subject == fault.subject;
+    });
+    if (same == merged.end()) {
+      merged.push_back(std::move(fault));
+      continue;
+    }
+    same->evidence.insert(same->evidence.end(), fault.evidence.begin(), fault.evidence.end());
+    same->consequences.insert(same->consequences.end(), fault.consequences.begin(),
+                              fault.consequences.end());
+    if (same->confidence >= fault.confidence) continue;
+    same->confidence = fault.confidence;
+    same->decisive = fault.decisive;
+    same->inferred = fault.inferred;
+    same->note = fault.note;
+    same->missing = fault.missing;
+  }
+  return merged;
+}
+
+}  // namespace
+
+const Cause* cause_of(const Fact& fact, const Catalog& catalog) {
+  const Signature* signature = catalog.signature(fact.event.signature);
+  return signature == nullptr ? nullptr : catalog.cause(signature->cause);
+}
+
+std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts,
+                                            const Catalog& catalog) {
+  const Sorted sorted = sort_by_role(facts, catalog);
+  std::map<Subject, std::vector<const Fact*>> parts;
+  for (const Fact* fact : sorted.roots) {
+    const Cause* cause = cause_of(*fact, catalog);
+    if (cause != nullptr && cause->remedy != Remedy::none) parts[subject_of(*fact)].push_back(fact);
+  }
+  std::vector<KernelFault> faults;
+  for (const auto& [subject, roots] : parts) add_bursts(subject, roots, catalog, faults);
+  fold_echoes(faults);
+  for (KernelFault& fault : faults) attach_leads(fault, sorted.leads, catalog);
+  for (KernelFault& fault : judge_program_faults(sorted.program, catalog))
+    faults.push_back(std::move(fault));
+  for (KernelFault& fault : faults) attach_consequences(fault, sorted.consequences);
+  fold_derived(sorted.derived, facts, catalog, faults);
+  std::stable_sort(faults.begin(), faults.end(), [](const KernelFault& a, const KernelFault& b) {
+    return a.since() < b.since();
+  });
+  return merge_same(std::move(faults));
+}
+
+}  // namespace faultline

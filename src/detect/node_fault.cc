@@ -1,0 +1,124 @@
+// Faults that a node's own kernel reports. They need no job to fail: a decisive line whose cause
+// asks for something on the node is confirmed as soon as its companions have been waited for, and
+// is acted on at once. Everything weaker is a suspicion for people and for the other detectors.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "detect/cause_ids.h"
+#include "detect/kernel_faults.h"
+#include "detect/verdict_book.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t node_facts_max = 1024;
+constexpr std::size_t nodes_max = 65536;
+
+class NodeFault final : public Detector {
+ public:
+  explicit NodeFault(const Catalog& catalog) : catalog_(catalog) {}
+
+  std::string_view name() const override { return "node_fault"; }
+
+  void observe(const Event& event) override {
+    if (starts_anew(event)) return forget(node_of(event), happened_at(event));
+    if (event.source != EventSource::kernel_log || event.kind != EventKind::log_signature) return;
+    const Signature* signature = catalog_.signature(event.signature);
+    if (signature == nullptr || signature->layer != Layer::kernel) return;
+    const std::string& name = node_of(event);
+    if (name.empty() || (nodes_.size() >= nodes_max && !nodes_.contains(name))) return;
+    Node& node = nodes_[name];
+    if (happened_at(event) < node.anew_since) return;
+    if (node.facts.add(event)) due_.insert(name);
+  }
+
+  void evaluate(Instant now, VerdictSink& verdicts) override {
+    const std::set<std::string> due = std::exchange(due_, {});
+    for (const std::string& name : due) judge(name, now, verdicts);
+  }
+
+ private:
+  struct Node {
+    EventWindow facts{node_facts_max};
+    Instant anew_since;
+  };
+
+  /// A node that passed its test or that a person gave back starts with a clean record: what was
+  /// said before stands in the store, and the next line is a new incident. A reboot alone proves
+  /// nothing.
+  static bool starts_anew(const Event& event) {
+    if (event.kind == EventKind::test_finished) return event.field("exit_code") == "0";
+    return event.kind == EventKind::person_request && event.field("request") == "return";
+  }
+
+  void forget(const std::string& name, Instant at) {
+    const auto node = nodes_.find(name);
+    if (node == nodes_.end()) return;
+    node->second.facts.clear();
+    node->second.anew_since = at;
+    book_.forget(name);
+    due_.erase(name);
+  }
+
+  void judge(const std::string& name, Instant now, VerdictSink& sink) {
+    Node& node = nodes_[name];
+    const PolicyLimits& limits = catalog_.policy().limits;
+    node.facts.forget_before(now - limits.repeat_window);
+    if (node.facts.facts().empty()) {
+      book_.forget(name);
+      nodes_.erase(name);
+      return;
+    }
+    std::vector<Verdict> holding;
+    for (const KernelFault& fault : judge_kernel_facts(node.facts.facts(), catalog_)) {
+      if (now < fault.ready_at) {
+        due_.insert(name);
+        continue;
+      }
+      holding.push_back(verdict_of(fault, now));
+      if (fault.program && holding.back().status != VerdictStatus::confirmed && !fault.inferred)
+        due_.insert(name);
+    }
+    book_.settle(name, std::move(holding), catalog_, now, sink);
+  }
+
+  Verdict verdict_of(const KernelFault& fault, Instant now) const {
+    const PolicyLimits& limits = catalog_.policy().limits;
+    const bool asks_for_node = concerns_node(fault.cause->remedy);
+    Verdict verdict;
+    verdict.cause = fault.cause->id;
+    verdict.subject = fault.subject;
+    verdict.attempt = fault.subject.kind == SubjectKind::attempt
+                          ? std::optional(fault.subject.attempt)
+                          : std::nullopt;
+    verdict.since = fault.since();
+    verdict.confidence = fault.confidence;
+    verdict.missing = fault.missing;
+    for (const Fact* fact : fault.evidence) add_evidence(verdict, fact->event);
+    for (const Fact* fact : fault.leads) add_evidence(verdict, fact->event);
+    for (const Fact* fact : fault.consequences) add_consequence(verdict, fact->event);
+    const bool settled = now - fault.evidence.front()->arrived >= limits.lateness;
+    const bool sure = fault.decisive || (fault.program && !fault.inferred && settled);
+    verdict.status = sure ? VerdictStatus::confirmed : VerdictStatus::suspected;
+    // Lines read again after a restart are history, not an incident.
+    const bool fresh = now - fault.evidence.back()->at <= limits.verdict_age_max;
+    verdict.acts_at_once = fault.decisive && asks_for_node && fresh;
+    verdict.explanation = fault.cause->summary + " on " + fault.subject.text() + ".";
+    if (!fault.note.empty()) verdict.explanation += " " + fault.note;
+    return verdict;
+  }
+
+  const Catalog& catalog_;
+  std::map<std::string, Node> nodes_;
+  std::set<std::string> due_;  // nodes with something new, or with companions still waited for
+  VerdictBook book_{"node_fault"};
+};
+
+}  // namespace
+
+std::unique_ptr<Detector> make_node_fault(const Catalog& catalog) {
+  return std::make_unique<NodeFault>(catalog);
+}
+
+}  // namespace faultline

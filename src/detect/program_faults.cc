@@ -1,0 +1,161 @@
+// Xid 13 (exception on a streaming multiprocessor) and Xid 31 (access to memory that is not mapped)
+// are nearly always the program's doing; now and then they are a bad GPU, and writing all of them
+// off hides it. What tells them apart is place: a program faults on many multiprocessors or many
+// GPUs at once, a bad multiprocessor faults again at the same place under another program, while
+// the other GPUs are silent.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "detect/cause_ids.h"
+#include "detect/kernel_faults.h"
+
+namespace faultline {
+namespace {
+
+/// One program's faults come together; several GPUs inside this are one program, not several bad
+/// cards.
+constexpr Duration program_burst_gap = std::chrono::minutes{1};
+/// Two faults this far apart are two runs, where neither process nor attempt is known.
+constexpr Duration other_run_gap = std::chrono::minutes{10};
+
+using Facts = std::vector<const Fact*>;
+
+std::string place_of(const Fact& fact) {
+  std::string place;
+  for (const std::string_view name : {"gpc", "tpc"}) {
+    place += std::string(name) + std::string(fact.event.field(name)) + ' ';
+  }
+  return place;
+}
+
+bool spread(const Facts& burst) {
+  std::set<Subject> gpus;
+  std::set<std::string> places;
+  for (const Fact* fact : burst) {
+    gpus.insert(fact->event.subject);
+    if (!fact->event.field("gpc").empty()) places.insert(place_of(*fact));
+  }
+  return gpus.size() > 1 || places.size() > 1;
+}
+
+std::vector<Facts> bursts_of(const Facts& facts) {
+  std::vector<Facts> bursts;
+  for (const Fact* fact : facts) {
+    if (bursts.empty() || fact->at - bursts.back().back()->at > program_burst_gap)
+      bursts.emplace_back();
+    bursts.back().push_back(fact);
+  }
+  return bursts;
+}
+
+std::string process_of(const Facts& burst) {
+  for (const Fact* fact : burst) {
+    const std::string_view pid = fact->event.field("pid");
+    if (parse_number<long>(pid)) return std::string(pid);
+  }
+  return {};
+}
+
+bool other_run(const Facts& a, const Facts& b) {
+  const auto &first = a.front()->event.attempt, &second = b.front()->event.attempt;
+  if (first && second) return *first != *second;
+  const std::string process = process_of(a), other = process_of(b);
+  if (!process.empty() && !other.empty()) return process != other;
+  return b.front()->at - a.back()->at >= other_run_gap;
+}
+
+KernelFault make_fault(const Facts& evidence, const Cause* cause) {
+  KernelFault fault;
+  fault.cause = cause;
+  fault.evidence = evidence;
+  fault.ready_at = evidence.front()->arrived + burst_gap;
+  return fault;
+}
+
+/// The attempt if it is known; else the place where it was seen, under a cause that blames nothing
+/// there.
+Subject program_subject(const Facts& burst) {
+  std::set<Subject> gpus;
+  for (const Fact* fact : burst) {
+    if (fact->event.attempt) return Subject::of_attempt(*fact->event.attempt);
+    gpus.insert(fact->event.subject);
+  }
+  return gpus.size() == 1 ? *gpus.begin() : Subject::of_node(node_of(burst.front()->event));
+}
+
+KernelFault program_fault(const Facts& burst, bool sure, const Catalog& catalog) {
+  KernelFault fault = make_fault(burst, catalog.cause(cause_id::user_exception));
+  fault.subject = program_subject(burst);
+  fault.program = true;
+  fault.inferred = !sure;
+  fault.confidence = sure ? 0.85 : 0.4;
+  if (sure) {
+    fault.note =
+        "The program made the GPU fault at several places at once, as a wrong address or index "
+        "does; "
+        "the hardware is not suspected.";
+  } else {
+    fault.note = "One fault at one place: most often the program, rarely the GPU.";
+    fault.missing.push_back(
+        "the same fault on this GPU under another program would point at the GPU");
+  }
+  return fault;
+}
+
+/// Single-place bursts of one GPU that repeat in another run.
+std::vector<KernelFault> repeats(const std::vector<Facts>& bursts, const Cause* cause,
+                                 std::set<const Fact*>& used) {
+  std::map<std::pair<Subject, std::string>, std::vector<Facts>> by_place;
+  std::set<Subject> gpus;
+  for (const Facts& burst : bursts) {
+    for (const Fact* fact : burst) gpus.insert(fact->event.subject);
+    if (!spread(burst))
+      by_place[{burst.front()->event.subject, place_of(*burst.front())}].push_back(burst);
+  }
+  std::vector<KernelFault> faults;
+  if (gpus.size() != 1) return faults;  // the other GPUs are not silent
+  for (const auto& [place, runs] : by_place) {
+    if (runs.size() < 2 || !names_part(place.first)) continue;
+    if (std::none_of(runs.begin() + 1, runs.end(),
+                     [&](const Facts& run) { return other_run(runs.front(), run); }))
+      continue;
+    Facts evidence;
+    for (const Facts& run : runs) evidence.insert(evidence.end(), run.begin(), run.end());
+    used.insert(evidence.begin(), evidence.end());
+    KernelFault fault = make_fault(evidence, cause);
+    fault.subject = place.first;
+    fault.inferred = true;  // investigate; a field diagnostic proves it, not a log line
+    fault.confidence = 0.6;
+    fault.note = "The same GPU faulted at the same place in " + std::to_string(runs.size()) +
+                 " runs while the other GPUs of the node were silent.";
+    fault.missing.push_back("a field diagnostic of that GPU");
+    faults.push_back(std::move(fault));
+  }
+  return faults;
+}
+
+}  // namespace
+
+std::vector<KernelFault> judge_program_faults(const Facts& facts, const Catalog& catalog) {
+  std::map<std::string, Facts> by_cause;
+  for (const Fact* fact : facts) {
+    if (const Cause* cause = cause_of(*fact, catalog)) by_cause[cause->id].push_back(fact);
+  }
+  std::vector<KernelFault> faults;
+  if (catalog.cause(cause_id::user_exception) == nullptr) return faults;
+  for (const auto& [cause, same] : by_cause) {
+    const std::vector<Facts> bursts = bursts_of(same);
+    std::set<const Fact*> used;
+    for (KernelFault& fault : repeats(bursts, catalog.cause(cause), used))
+      faults.push_back(std::move(fault));
+    for (const Facts& burst : bursts) {
+      if (!used.contains(burst.front()))
+        faults.push_back(program_fault(burst, spread(burst), catalog));
+    }
+  }
+  return faults;
+}
+
+}  // namespace faultline
