@@ -42,7 +42,7 @@ class SqliteStore final : public Store {
   Status put_incident(const Incident& incident) override;
   Result<std::vector<Incident>> incidents(const Page& page) override;
 
-  Status put_request(const PersonRequest& request) override;
+  Result<std::int64_t> put_request(const PersonRequest& request) override;
   Result<std::vector<PersonRequest>> open_requests() override;
   Status answer_request(std::int64_t number, const std::string& answer) override;
   Result<std::optional<PersonRequest>> request(std::int64_t number) override;

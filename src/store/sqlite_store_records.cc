@@ -58,10 +58,12 @@ Result<std::vector<Incident>> SqliteStore::incidents(const Page& page) {
   return read_all<Incident>(std::move(select), incident_from_json);
 }
 
-Status SqliteStore::put_request(const PersonRequest& request) {
+Result<std::int64_t> SqliteStore::put_request(const PersonRequest& request) {
   const std::lock_guard lock(mutex_);
   FAULTLINE_SQL(insert, "INSERT INTO requests (request, target, who, at, answer) VALUES (?,?,?,?,?)");
-  return insert.bind(request.request).bind(request.target).bind(request.who).bind(ns(request.at)).bind(request.answer).run();
+  insert.bind(request.request).bind(request.target).bind(request.who).bind(ns(request.at)).bind(request.answer);
+  FAULTLINE_TRY(insert.run());
+  return database_->last_row();
 }
 
 Result<std::vector<PersonRequest>> SqliteStore::read_requests(sqlite::Statement statement) {

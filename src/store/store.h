@@ -84,7 +84,8 @@ class Store {
   virtual Status put_incident(const Incident& incident) = 0;
   virtual Result<std::vector<Incident>> incidents(const Page& page) = 0;                      // newest first
 
-  virtual Status put_request(const PersonRequest& request) = 0;
+  /// Returns its number.
+  virtual Result<std::int64_t> put_request(const PersonRequest& request) = 0;
   virtual Result<std::vector<PersonRequest>> open_requests() = 0;
   virtual Status answer_request(std::int64_t number, const std::string& answer) = 0;
   virtual Result<std::optional<PersonRequest>> request(std::int64_t number) = 0;

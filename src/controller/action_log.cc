@@ -1,0 +1,51 @@
+#include "controller/action_log.h"
+
+#include <algorithm>
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t history_entries_max = 10000;
+
+Status load_entries(Store& store, Instant since, ActionHistory& history) {
+  const auto decisions = store.decisions({history_entries_max, since});
+  if (!decisions) return decisions.error();
+  for (const auto& decision : *decisions) {
+    if (decision.ruling != Ruling::act) continue;
+    ActionHistory::Entry entry{decision.action, decision.decided_at, {}, {}};
+    const auto record = store.action(decision.action.id);
+    if (!record) return record.error();
+    if (*record) entry.outcome = (*record)->outcome;
+    const auto verdict = store.verdict(decision.verdict);
+    if (!verdict) return verdict.error();
+    if (*verdict) entry.cause = (*verdict)->cause;
+    history.entries.push_back(std::move(entry));
+  }
+  std::reverse(history.entries.begin(), history.entries.end());  // the store gives the newest first
+  return ok_status();
+}
+
+}  // namespace
+
+Result<ActionHistory> load_history(Store& store, Instant since) {
+  ActionHistory history;
+  FAULTLINE_TRY(load_entries(store, since, history));
+  return history;
+}
+
+void set_outcome(ActionHistory& history, const Outcome& outcome) {
+  for (auto it = history.entries.rbegin(); it != history.entries.rend(); ++it) {
+    if (it->action.id != outcome.action) continue;
+    it->outcome = outcome;
+    return;
+  }
+}
+
+void forget_old(ActionHistory& history, Instant before) {
+  std::erase_if(history.entries, [&](const auto& entry) { return entry.outcome && entry.decided_at < before; });
+  if (history.entries.size() > history_entries_max) {
+    history.entries.erase(history.entries.begin(), history.entries.end() - history_entries_max);
+  }
+}
+
+}  // namespace faultline

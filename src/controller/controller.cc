@@ -1,0 +1,341 @@
+#include "controller/controller.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "model/json.h"
+#include "model/names.h"
+
+namespace faultline {
+namespace {
+
+constexpr Duration judge_tick = std::chrono::milliseconds{100};
+constexpr std::size_t replay_events_max = 200000;
+
+std::chrono::milliseconds ms(Duration duration) { return std::chrono::duration_cast<std::chrono::milliseconds>(duration); }
+
+Event controller_event(EventKind kind, Subject subject, Instant now) {
+  Event event;
+  event.source = EventSource::controller;
+  event.kind = kind;
+  event.subject = std::move(subject);
+  event.observed_at = now;
+  event.received_at = now;
+  event.clock = ClockDomain::controller;
+  return event;
+}
+
+}  // namespace
+
+Controller::Controller(const Catalog& catalog, Store& store, Scheduler& scheduler, Actuator& actuator, Notifier* notifier,
+                       const Clock& clock, Counters& counters, ControllerOptions options)
+    : catalog_(catalog),
+      store_(store),
+      scheduler_(scheduler),
+      notifier_(notifier),
+      clock_(clock),
+      counters_(counters),
+      options_(std::move(options)),
+      journal_(store, clock),
+      executor_(journal_, actuator, clock, counters),
+      rulings_(catalog, options_.limits.lateness),
+      judge_(catalog, options_.limits, options_.mode) {}
+
+Controller::~Controller() { stop(); }
+
+Status Controller::start() {
+  const Instant now = clock_.now();
+  auto history = load_history(store_, now - options_.limits.repeat_window);
+  if (!history) return history.error();
+  history_ = std::move(history).value();
+  const auto states = store_.node_states();
+  if (!states) return states.error();
+  for (const auto& state : *states) node_states_[state.node] = state;
+  FAULTLINE_TRY(replay(now));
+  for (const auto& outcome : executor_.recover()) {
+    const auto record = store_.action(outcome.action);
+    if (!record) return record.error();
+    if (!*record) continue;
+    const auto decision = store_.decision((*record)->action.decision);
+    if (!decision) return decision.error();
+    if (*decision) finish(**decision, outcome);
+  }
+  FAULTLINE_TRY(resume_decided(now));
+  threads_.emplace_back([this] { poll_loop(); });
+  threads_.emplace_back([this] { judge_loop(); });
+  threads_.emplace_back([this] { act_loop(); });
+  threads_.emplace_back([this] { notify_loop(); });
+  return ok_status();
+}
+
+Status Controller::resume_decided(Instant now) {
+  // Killed after a decision was stored and before its intent was: nothing was done, and the judge will not decide again.
+  const auto decisions = store_.decisions({open_verdicts_max, now - options_.limits.verdict_age_max});
+  if (!decisions) return decisions.error();
+  for (auto it = decisions->rbegin(); it != decisions->rend(); ++it) {
+    if (it->ruling != Ruling::act || it->action.kind == ActionKind::notify) continue;
+    const auto record = store_.action(it->action.id);
+    if (!record) return record.error();
+    if (!*record) enqueue(*it);
+  }
+  return ok_status();
+}
+
+void Controller::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_judge_.notify_all();
+  wake_act_.notify_all();
+  wake_notify_.notify_all();
+  wake_poll_.notify_all();
+  threads_.clear();
+}
+
+Status Controller::replay(Instant now) {
+  const Instant since = now - options_.limits.repeat_window;
+  const auto verdicts = store_.verdicts({open_verdicts_max, since});
+  if (!verdicts) return verdicts.error();
+  for (const auto& verdict : *verdicts) {
+    const auto decisions = store_.decisions_of_verdict(verdict.id);
+    if (!decisions) return decisions.error();
+    judge_.remember(verdict, *decisions);
+  }
+  const auto incidents = store_.incidents({open_verdicts_max, since});
+  if (!incidents) return incidents.error();
+  for (const auto& incident : *incidents) incidents_.restore(incident);
+  const auto events = store_.events({replay_events_max, since});
+  if (!events) return events.error();
+  for (const auto& event : *events) judge_.observe(event);
+  return ok_status();
+}
+
+Status Controller::take_events(const std::string& node, std::vector<Event> events) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (inbox_.size() + events.size() > options_.inbox_events_max) {
+      counters_.add("controller_overload_total");
+      return Error{ErrorCode::exhausted, "the controller is behind; keep the events and send them again"};
+    }
+  }
+  const Instant now = clock_.now();
+  std::erase_if(events, [&](const Event& event) {
+    const bool foreign = event.reporter != node || (concerns_node(event.subject) && event.subject.node != node);
+    if (foreign) counters_.add("controller_foreign_events_total");
+    return foreign;
+  });
+  for (auto& event : events) event.received_at = now;
+  auto fresh = store_.append_events(events);
+  note_store(fresh ? ok_status() : Status(fresh.error()), "events");
+  if (!fresh) return fresh.error();
+  counters_.add("controller_events_total", fresh->size());
+  counters_.add("controller_duplicate_events_total", events.size() - fresh->size());
+  const std::lock_guard lock(mutex_);
+  agents_[node] = now;
+  for (auto& event : fresh.value()) inbox_.push_back(std::move(event));
+  wake_judge_.notify_one();
+  return ok_status();
+}
+
+void Controller::heartbeat(const std::string& node, Instant /*agent_now*/) {
+  const std::lock_guard lock(mutex_);
+  agents_[node] = clock_.now();
+}
+
+std::vector<RulingReport> Controller::rulings_for(const std::string& node, std::uint64_t& cursor) {
+  return rulings_.reports_for(node, cursor);
+}
+
+ControllerHealth Controller::health() const {
+  const std::lock_guard lock(mutex_);
+  ControllerHealth health = health_;
+  health.inbox_events = inbox_.size();
+  health.agents = agents_.size() - lost_agents_.size();
+  return health;
+}
+
+void Controller::note_store(const Status& status, std::string_view what) {
+  const std::lock_guard lock(mutex_);
+  health_.store_writable = status.ok();
+  if (status.ok()) return;
+  health_.store_error = std::string(what) + ": " + status.error().message;
+  counters_.add("controller_store_errors_total");
+}
+
+void Controller::store_and_inbox(std::vector<Event> events) {
+  if (events.empty()) return;
+  for (auto& event : events) {
+    if (event.id.empty()) event.id = make_event_id(event);
+  }
+  auto fresh = store_.append_events(events);
+  note_store(fresh ? ok_status() : Status(fresh.error()), "events");
+  const std::lock_guard lock(mutex_);
+  // With a full disk the facts are still judged: a drain decided on them needs its intent on disk, and is refused there.
+  for (auto& event : fresh ? fresh.value() : events) inbox_.push_back(event);
+  wake_judge_.notify_one();
+}
+
+void Controller::poll_once() {
+  auto view = scheduler_.view();
+  if (!view) {
+    counters_.add("controller_scheduler_errors_total");
+    const std::lock_guard lock(mutex_);
+    health_.scheduler_answers = false;
+    health_.scheduler_error = view.error().message;
+    return;
+  }
+  auto events = watch_.update(*view);
+  for (const auto& event : events) {
+    const bool about_attempt = event.kind == EventKind::attempt_started || event.kind == EventKind::attempt_ended;
+    const Attempt* attempt = about_attempt ? view->attempt(*event.attempt) : nullptr;
+    if (attempt != nullptr) note_store(store_.put_attempt(*attempt), "attempt");
+  }
+  std::vector<NodeState> moved;
+  {
+    const std::lock_guard lock(mutex_);
+    health_.scheduler_answers = true;
+    health_.scheduler_error.clear();
+    health_.view_taken_at = view->taken_at;
+    for (const auto& [name, state] : node_states_) {
+      const SchedulerNode* node = view->node(name);
+      const auto next = node != nullptr ? after_view(state, *node, clock_.now()) : std::nullopt;
+      if (next) moved.push_back(*next);
+    }
+    view_ = std::move(view).value();
+    ++view_version_;
+  }
+  for (const auto& state : moved) keep_node_state(state);
+  store_and_inbox(std::move(events));
+}
+
+void Controller::poll_loop() {
+  Instant saved{};
+  while (!stopping_) {
+    poll_once();
+    const Instant now = clock_.now();
+    if (now - saved > std::chrono::seconds{5}) {
+      saved = now;
+      nlohmann::json nodes = nlohmann::json::array();
+      {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [name, node] : view_.nodes) nodes.push_back(to_json(node));
+      }
+      note_store(store_.put_value("scheduler.nodes", dump(nodes)), "view");
+    }
+    std::unique_lock lock(mutex_);
+    wake_poll_.wait_for(lock, ms(options_.scheduler_poll), [this] { return stopping_ || poll_now_; });
+    poll_now_ = false;
+  }
+}
+
+void Controller::absorb(const std::vector<Event>& events, Instant now) {
+  for (const auto& event : events) {
+    judge_.observe(event);
+    rulings_.observe(event, now);
+  }
+}
+
+void Controller::watch_agents(Instant now) {
+  std::vector<Event> lost;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [node, heard] : agents_) {
+      const bool silent = now - heard > options_.agent_lost_after;
+      if (silent && lost_agents_.insert(node).second) {
+        lost.push_back(controller_event(EventKind::agent_lost, Subject::of_node(node), now));
+        lost.back().fields = {{"last_heard", to_text(heard)}};
+      } else if (!silent) {
+        lost_agents_.erase(node);
+      }
+    }
+  }
+  store_and_inbox(std::move(lost));
+}
+
+void Controller::judge_once() {
+  std::vector<Event> events;
+  std::vector<Outcome> settled;
+  {
+    std::unique_lock lock(mutex_);
+    wake_judge_.wait_for(lock, ms(judge_tick), [this] { return stopping_ || !inbox_.empty() || !settled_.empty(); });
+    events.swap(inbox_);
+    settled.swap(settled_);
+    if (judged_view_version_ != view_version_) {
+      judged_view_ = view_;
+      judged_view_.node_states = node_states_;
+      judged_view_version_ = view_version_;
+    }
+  }
+  const Instant now = clock_.now();
+  for (const auto& outcome : settled) set_outcome(history_, outcome);
+  absorb(events, now);
+  watch_agents(now);
+  answer_requests();
+  publish(judge_.evaluate(judged_view_, history_, now), now);
+  forget_old(history_, now - options_.limits.repeat_window);
+  rulings_.tick(now);
+}
+
+void Controller::judge_loop() {
+  Instant retained{};
+  while (!stopping_) {
+    judge_once();
+    const Instant now = clock_.now();
+    if (now - retained > std::chrono::hours{1}) {
+      retained = now;
+      const auto removed = store_.retain(now, options_.keep_events);
+      if (removed) counters_.add("store_events_retired_total", *removed);
+    }
+  }
+}
+
+void Controller::publish(const Judgement& judgement, Instant now) {
+  for (const auto& verdict : judgement.verdicts) publish_verdict(verdict, now);
+  for (const auto& decision : judgement.decisions) publish_decision(decision);
+}
+
+void Controller::publish_verdict(const Verdict& verdict, Instant now) {
+  note_store(store_.put_verdict(verdict), "verdict");
+  counters_.add("controller_verdicts_total");
+  if (const auto incident = incidents_.add(verdict, now)) note_store(store_.put_incident(*incident), "incident");
+  std::optional<NodeState> state;
+  {
+    const std::lock_guard lock(mutex_);
+    state = after_verdict(node_states_, verdict, now);
+  }
+  if (state) keep_node_state(*state);
+  rulings_.verdict(verdict, judged_view_);
+}
+
+void Controller::publish_decision(const Decision& decision) {
+  note_store(store_.put_decision(decision), "decision");
+  counters_.add("controller_decisions_total");
+  rulings_.decision(decision);
+  if (decision.ruling == Ruling::act) {
+    enqueue(decision);
+  } else if (decision.ruling == Ruling::ask) {
+    tell(decision);
+  }
+}
+
+void Controller::enqueue(Decision decision) {
+  if (decision.action.kind == ActionKind::notify) {
+    tell(decision);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  acts_.push_back(std::move(decision));
+  wake_act_.notify_one();
+}
+
+void Controller::keep_node_state(const NodeState& state) {
+  {
+    const std::lock_guard lock(mutex_);
+    node_states_[state.node] = state;
+    ++view_version_;
+  }
+  note_store(store_.put_node_state(state), "node state");
+}
+
+}  // namespace faultline

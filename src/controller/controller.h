@@ -1,0 +1,138 @@
+// The controller as a library: agents' events and the scheduler's view in; verdicts, decisions, acts and notices out.
+//
+//   agents -> take_events -> store -> inbox -> judge (detectors, policy) -> acts -> executor -> outcome -> inbox
+//                                        ^ scheduler poll
+//
+// Threads: the transport's (take_events), one that polls the scheduler, one that judges, one that acts, one that notifies.
+// What they share is guarded by `mutex_`, which is never held while the store, the scheduler, an actuator or a detector is
+// called.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "act/executor.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "controller/action_log.h"
+#include "controller/incidents.h"
+#include "controller/judge.h"
+#include "controller/node_life.h"
+#include "controller/ports.h"
+#include "controller/rulings.h"
+#include "controller/scheduler_watch.h"
+#include "store/store.h"
+
+namespace faultline {
+
+struct ControllerOptions {
+  Mode mode = Mode::observe;
+  PolicyLimits limits;
+  Duration scheduler_poll = std::chrono::milliseconds{1000};
+  Duration agent_lost_after = std::chrono::seconds{30};
+  Duration keep_events = std::chrono::hours{24 * 90};
+  std::size_t inbox_events_max = 100000;  // beyond this agents are told to keep their spool
+  bool test_after_drain = false;          // run the site's node test on every node that faultline drained
+  bool return_after_test = false;         // and give the node back if it passed
+};
+
+/// Where the controller stands, for /healthz and doctor.
+struct ControllerHealth {
+  bool scheduler_answers = false;
+  std::string scheduler_error;
+  Instant view_taken_at;
+  bool store_writable = true;
+  std::string store_error;
+  std::size_t inbox_events = 0;
+  std::size_t agents = 0;
+};
+
+class Controller final : public AgentIngress, public OperatorIngress {
+ public:
+  /// All must outlive the controller. `notifier` may be nullptr.
+  Controller(const Catalog& catalog, Store& store, Scheduler& scheduler, Actuator& actuator, Notifier* notifier,
+             const Clock& clock, Counters& counters, ControllerOptions options);
+  ~Controller() override;
+
+  /// Settles open intents, replays the recent past into the detectors, then starts the threads.
+  Status start();
+  /// Stops the threads; an act that is running is waited for.
+  void stop();
+
+  Status take_events(const std::string& node, std::vector<Event> events) override;
+  void heartbeat(const std::string& node, Instant agent_now) override;
+  std::vector<RulingReport> rulings_for(const std::string& node, std::uint64_t& cursor) override;
+  Result<std::string> operate(const std::string& who, const std::string& request, const std::string& target) override;
+
+  [[nodiscard]] ControllerHealth health() const;
+
+ private:
+  Status replay(Instant now);
+  Status resume_decided(Instant now);
+  void poll_loop();
+  void judge_loop();
+  void act_loop();
+  void notify_loop();
+
+  void poll_once();
+  void judge_once();
+  void absorb(const std::vector<Event>& events, Instant now);
+  void watch_agents(Instant now);
+  void answer_requests();
+  void publish(const Judgement& judgement, Instant now);
+  void publish_verdict(const Verdict& verdict, Instant now);
+  void publish_decision(const Decision& decision);
+  void finish(const Decision& decision, const Outcome& outcome);
+  void follow_drain(const Decision& decision, const Outcome& outcome);
+  void tell(const Decision& decision);
+  void keep_node_state(const NodeState& state);
+  void enqueue(Decision decision);
+  void store_and_inbox(std::vector<Event> events);
+  void note_store(const Status& status, std::string_view what);
+  Result<std::string> answer_decision(const std::string& who, bool approve, const std::string& target);
+
+  const Catalog& catalog_;
+  Store& store_;
+  Scheduler& scheduler_;
+  Notifier* notifier_;
+  const Clock& clock_;
+  Counters& counters_;
+  ControllerOptions options_;
+
+  StoreJournal journal_;
+  Executor executor_;
+  RulingBoard rulings_;
+  Judge judge_;              // judge thread only, after start
+  SchedulerWatch watch_;     // poll thread only, after start
+  IncidentBook incidents_;   // judge thread only, after start
+  ActionHistory history_;    // judge thread only, after start
+  ClusterView judged_view_;  // judge thread only: its copy of view_ with the node states in it
+  std::uint64_t judged_view_version_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_judge_, wake_act_, wake_notify_, wake_poll_;
+  std::vector<Event> inbox_;
+  std::deque<Decision> acts_;
+  std::deque<Notice> notices_;
+  std::vector<Outcome> settled_;  // outcomes on their way from the act thread to the judge's history
+  ClusterView view_;
+  NodeStates node_states_;
+  std::uint64_t view_version_ = 1;  // counts changes of view_ and node_states_
+  std::map<std::string, Instant> agents_;  // node -> last heartbeat
+  std::set<std::string> lost_agents_;
+  ControllerHealth health_;
+  bool poll_now_ = false;
+
+  std::atomic<bool> stopping_{false};
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace faultline

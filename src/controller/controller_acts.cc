@@ -1,0 +1,181 @@
+// The acting half of the controller: carrying decisions out, telling people, and what people ask for.
+#include <algorithm>
+
+#include "controller/controller.h"
+#include "model/names.h"
+#include "policy/policy.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t notices_max = 1000;
+constexpr Duration answer_wait = std::chrono::seconds{5};
+
+/// Drains go before everything else: a node that is out of scheduling cannot hurt the next job.
+bool goes_first(const Decision& a, const Decision& b) {
+  return a.action.kind == ActionKind::drain_node && b.action.kind != ActionKind::drain_node;
+}
+
+std::string title_of(const Catalog& catalog, const Verdict& verdict, const Decision& decision) {
+  const Cause* cause = catalog.cause(verdict.cause);
+  return std::string(to_text(decision.action.kind)) + " " + decision.action.subject.text() + ": " +
+         (cause != nullptr ? cause->summary : verdict.cause) + " (" + verdict.subject.text() + ")";
+}
+
+}  // namespace
+
+void Controller::act_loop() {
+  while (true) {
+    Decision decision;
+    {
+      std::unique_lock lock(mutex_);
+      wake_act_.wait(lock, [this] { return stopping_ || !acts_.empty(); });
+      if (stopping_) return;  // what was not begun is found again: its decision is stored, its intent is not
+      const auto next = std::min_element(acts_.begin(), acts_.end(), goes_first);
+      decision = std::move(*next);
+      acts_.erase(next);
+    }
+    finish(decision, executor_.run(decision.action));
+  }
+}
+
+void Controller::finish(const Decision& decision, const Outcome& outcome) {
+  counters_.add("controller_actions_" + std::string(to_text(outcome.status)) + "_total");
+  std::optional<NodeState> state;
+  {
+    const std::lock_guard lock(mutex_);
+    settled_.push_back(outcome);
+    state = after_outcome(node_states_, decision, outcome);
+    poll_now_ = true;  // the view should show the act soon
+  }
+  wake_poll_.notify_one();
+  if (state) keep_node_state(*state);
+  rulings_.outcome(outcome);
+  Event event;
+  event.source = EventSource::controller;
+  event.kind = EventKind::outcome;
+  event.subject = decision.action.subject;
+  event.attempt = decision.action.attempt;
+  event.observed_at = outcome.at;
+  event.received_at = clock_.now();
+  event.clock = ClockDomain::controller;
+  event.fields = {{"action", outcome.action},
+                  {"kind", std::string(to_text(decision.action.kind))},
+                  {"status", std::string(to_text(outcome.status))},
+                  {"detail", outcome.detail.substr(0, field_bytes_max)}};
+  event.id = make_event_id(event);
+  store_and_inbox({event});
+  tell(decision);
+  follow_drain(decision, outcome);
+}
+
+void Controller::follow_drain(const Decision& decision, const Outcome& outcome) {
+  const bool drained = decision.action.kind == ActionKind::drain_node && outcome.status == OutcomeStatus::done;
+  const bool passed = decision.action.kind == ActionKind::test_node && outcome.status == OutcomeStatus::done;
+  if ((!drained || !options_.test_after_drain) && (!passed || !options_.return_after_test)) return;
+  Decision next = decision;
+  next.action.kind = drained ? ActionKind::test_node : ActionKind::return_node;
+  next.id = make_decision_id(decision.id, next.action.kind, next.action.subject);
+  next.action.id = make_action_id(next.id);
+  next.action.decision = next.id;
+  next.guard = "follow_up";
+  next.detail = drained ? "configured: test every drained node" : "configured: return a node that passed its test";
+  next.decided_at = clock_.now();
+  note_store(store_.put_decision(next), "decision");
+  if (drained) {
+    NodeState testing;
+    {
+      const std::lock_guard lock(mutex_);
+      testing = node_states_[next.action.subject.node];
+    }
+    if (!may_move(testing.phase, NodePhase::testing)) return;
+    testing.phase = NodePhase::testing;
+    testing.since = next.decided_at;
+    keep_node_state(testing);
+  }
+  enqueue(next);
+}
+
+void Controller::tell(const Decision& decision) {
+  if (notifier_ == nullptr) return;
+  const auto verdict = store_.verdict(decision.verdict);
+  if (!verdict || !*verdict) return;
+  Notice notice;
+  notice.title = title_of(catalog_, **verdict, decision);
+  notice.verdict = **verdict;
+  const auto decisions = store_.decisions_of_verdict(decision.verdict);
+  if (decisions) notice.decisions = *decisions;
+  for (const auto& each : notice.decisions) {
+    const auto record = store_.action(each.action.id);
+    if (record && *record && (*record)->outcome) notice.outcomes.push_back(*(*record)->outcome);
+  }
+  if (const Cause* cause = catalog_.cause(notice.verdict.cause)) notice.next_step = cause->next_step;
+  const std::lock_guard lock(mutex_);
+  if (notices_.size() >= notices_max) {
+    notices_.pop_front();
+    counters_.add("controller_notices_dropped_total");
+  }
+  notices_.push_back(std::move(notice));
+  wake_notify_.notify_one();
+}
+
+void Controller::notify_loop() {
+  while (true) {
+    Notice notice;
+    {
+      std::unique_lock lock(mutex_);
+      wake_notify_.wait(lock, [this] { return stopping_ || !notices_.empty(); });
+      if (stopping_) return;
+      notice = std::move(notices_.front());
+      notices_.pop_front();
+    }
+    const auto told = notifier_->notify(notice);
+    counters_.add(told ? "controller_notices_total" : "controller_notices_failed_total");
+  }
+}
+
+void Controller::answer_requests() {
+  const auto requests = store_.open_requests();
+  if (!requests) return;
+  for (const auto& request : *requests) {
+    Result<std::string> answer = Error{ErrorCode::invalid_argument, "unknown request '" + request.request + "'"};
+    if (request.request == "return") {
+      const Decision decision = decide_return(request.target, request.who, judged_view_, history_, options_.mode, clock_.now());
+      if (decision.ruling == Ruling::act) history_.entries.push_back({decision.action, decision.decided_at, {}, {}});
+      publish_decision(decision);
+      answer = std::string(to_text(decision.ruling)) + ": " + decision.detail;
+    } else if (request.request == "approve" || request.request == "deny") {
+      answer = answer_decision(request.who, request.request == "approve", request.target);
+    }
+    note_store(store_.answer_request(request.number, answer ? *answer : "refused: " + answer.error().message), "request");
+    counters_.add("controller_requests_total");
+  }
+}
+
+Result<std::string> Controller::answer_decision(const std::string& who, bool approve, const std::string& target) {
+  const auto decision = store_.decision(target);
+  if (!decision) return decision.error();
+  if (!*decision) return Error{ErrorCode::not_found, "no decision " + target + "; see `faultline actions --all`"};
+  if ((*decision)->ruling == Ruling::act) return Error{ErrorCode::conflict, target + " was acted on already"};
+  auto& answers = approve ? history_.approved : history_.denied;
+  answers[target] = who;
+  return std::string(approve ? "approved" : "denied") + " by " + who + "; the guards look at it again within a second";
+}
+
+Result<std::string> Controller::operate(const std::string& who, const std::string& request, const std::string& target) {
+  if (request == "return" && !valid_node_name(target)) {
+    return Error{ErrorCode::invalid_argument, "not a node name: give it as the scheduler spells it"};
+  }
+  const auto number = store_.put_request({0, request, target, who, clock_.now(), {}});
+  if (!number) return number.error();
+  const Duration until = clock_.monotonic() + answer_wait;
+  while (clock_.monotonic() < until) {
+    const auto current = store_.request(*number);
+    if (!current) return current.error();
+    if (*current && !(*current)->answer.empty()) return (*current)->answer;
+    clock_.sleep(std::chrono::milliseconds{50});
+  }
+  return std::string("accepted, not answered yet: ask `faultline actions` in a moment");
+}
+
+}  // namespace faultline

@@ -1,0 +1,50 @@
+// The judge: events in, verdicts and decisions out. Single-threaded and deterministic: given the same events, views,
+// history and times it comes to the same decisions, live or replayed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "catalog/catalog.h"
+#include "detect/detector.h"
+#include "model/cluster_view.h"
+#include "model/verdict.h"
+
+namespace faultline {
+
+/// Verdicts that are neither cleared nor stale and wait for a guard to open. More than this and the oldest are let go.
+inline constexpr std::size_t open_verdicts_max = 4096;
+
+struct Judgement {
+  std::vector<Verdict> verdicts;    // raised or changed, in order
+  std::vector<Decision> decisions;  // new, or with another ruling or reason than before
+};
+
+class Judge {
+ public:
+  /// `catalog` must outlive the judge.
+  Judge(const Catalog& catalog, const PolicyLimits& limits, Mode mode);
+
+  /// What an earlier life decided already: these are not decided again.
+  void remember(const Verdict& verdict, const std::vector<Decision>& decisions);
+  void observe(const Event& event);
+  Judgement evaluate(const ClusterView& view, ActionHistory& history, Instant now);
+
+ private:
+  void collect(Judgement& judgement, Instant now);
+  void decide_one(const Verdict& verdict, const ClusterView& view, ActionHistory& history, Instant now,
+                  Judgement& judgement);
+
+  const Catalog& catalog_;
+  PolicyLimits limits_;
+  Mode mode_;
+  std::vector<std::unique_ptr<Detector>> detectors_;
+  std::map<VerdictId, Verdict> open_;
+  std::map<VerdictId, Verdict> last_;
+  std::map<DecisionId, Decision> decided_;
+};
+
+}  // namespace faultline

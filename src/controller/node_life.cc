@@ -1,0 +1,79 @@
+#include "controller/node_life.h"
+
+namespace faultline {
+namespace {
+
+/// After a drain or a return the scheduler's view needs a moment to show it; before that it proves nothing.
+constexpr Duration view_grace = std::chrono::seconds{10};
+
+NodeState state_of(const NodeStates& states, const std::string& node) {
+  const auto it = states.find(node);
+  if (it != states.end()) return it->second;
+  NodeState state;
+  state.node = node;
+  return state;
+}
+
+std::optional<NodeState> moved(NodeState state, NodePhase to, Instant at, std::string by) {
+  if (state.phase == to || !may_move(state.phase, to)) return std::nullopt;
+  state.phase = to;
+  state.since = at;
+  state.by = std::move(by);
+  return state;
+}
+
+std::optional<NodePhase> phase_after(const Action& action, const Outcome& outcome) {
+  const bool done = outcome.status == OutcomeStatus::done;
+  switch (action.kind) {
+    case ActionKind::drain_node: return done ? std::optional(NodePhase::drained) : std::nullopt;
+    case ActionKind::return_node: return done ? std::optional(NodePhase::returned) : std::nullopt;
+    case ActionKind::test_node:
+      // A test that could not run says nothing about the node.
+      if (outcome.status == OutcomeStatus::unknown) return std::nullopt;
+      return done ? std::optional(NodePhase::drained) : std::optional(NodePhase::in_repair);
+    case ActionKind::requeue_excluding:
+    case ActionKind::hold_job:
+    case ActionKind::notify: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<NodeState> after_verdict(const NodeStates& states, const Verdict& verdict, Instant now) {
+  if (!concerns_node(verdict.subject)) return std::nullopt;
+  NodeState state = state_of(states, verdict.subject.node);
+  const bool fault = verdict.status == VerdictStatus::suspected || verdict.status == VerdictStatus::confirmed;
+  if (fault && (state.phase == NodePhase::in_service || state.phase == NodePhase::returned)) {
+    state.verdict = verdict.id;
+    state.note = verdict.cause;
+    return moved(state, NodePhase::suspected, now, "faultline");
+  }
+  const bool cleared = verdict.status == VerdictStatus::cleared && state.verdict == verdict.id;
+  if (cleared && state.phase == NodePhase::suspected) return moved(state, NodePhase::in_service, now, "faultline");
+  return std::nullopt;
+}
+
+std::optional<NodeState> after_outcome(const NodeStates& states, const Decision& decision, const Outcome& outcome) {
+  const auto phase = phase_after(decision.action, outcome);
+  if (!phase || decision.action.dry_run) return std::nullopt;
+  auto state = moved(state_of(states, decision.action.subject.node), *phase, outcome.at, "faultline");
+  if (!state) return std::nullopt;
+  if (*phase == NodePhase::drained) {
+    state->verdict = decision.verdict;
+    state->action = decision.action.id;
+  }
+  state->note = outcome.detail;
+  return state;
+}
+
+std::optional<NodeState> after_view(const NodeState& state, const SchedulerNode& node, Instant now) {
+  if (!node.available || now - state.since < view_grace) return std::nullopt;
+  if (state.phase == NodePhase::returned) return moved(state, NodePhase::in_service, now, state.by);
+  if (state.phase != NodePhase::drained) return std::nullopt;
+  auto back = moved(state, NodePhase::returned, now, "scheduler");
+  if (back) back->note = "resumed outside faultline";
+  return back;
+}
+
+}  // namespace faultline

@@ -1,0 +1,25 @@
+// A node's life as verdicts and outcomes move it: in service, suspected, drained, testing, in repair, returned.
+#pragma once
+
+#include <optional>
+
+#include "base/time.h"
+#include "model/action.h"
+#include "model/cluster_view.h"
+#include "model/node_state.h"
+#include "model/verdict.h"
+
+namespace faultline {
+
+using NodeStates = std::map<std::string, NodeState, std::less<>>;
+
+/// The state that `verdict` puts its node into, if that is a change: suspected, or back in service when it was cleared.
+std::optional<NodeState> after_verdict(const NodeStates& states, const Verdict& verdict, Instant now);
+
+/// The state that a finished act puts its node into, if that is a change.
+std::optional<NodeState> after_outcome(const NodeStates& states, const Decision& decision, const Outcome& outcome);
+
+/// A returned node that the scheduler uses again is in service; a drained node that somebody else resumed is, too.
+std::optional<NodeState> after_view(const NodeState& state, const SchedulerNode& node, Instant now);
+
+}  // namespace faultline
