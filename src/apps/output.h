@@ -1,0 +1,40 @@
+// What the command line prints: tables for people, JSON for programs, and one way to fail.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace faultline {
+
+/// Exit codes of every verb; docs/reference/exit-codes.md lists them.
+enum ExitCode {
+  exit_ok = 0,
+  exit_failed = 1,       // it did not work; the message says why and what to do
+  exit_usage = 2,        // wrong command line
+  exit_not_found = 3,    // what was asked for is not there
+  exit_unavailable = 4,  // controller, agent or scheduler does not answer
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  [[nodiscard]] std::size_t size() const { return rows_.size() - 1; }
+  /// Columns two spaces apart, the last one not padded, each line ended.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// Writes to standard output. A closed pipe (`| head`) is not an error.
+void print(const std::string& text);
+void print(const nlohmann::json& json);
+
+/// Writes "faultline: MESSAGE" to standard error and returns the exit code that fits the error.
+int fail(const Error& error);
+
+}  // namespace faultline

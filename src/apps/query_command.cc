@@ -1,0 +1,198 @@
+#include "apps/query_command.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "apps/output.h"
+#include "base/text.h"
+#include "model/json.h"
+
+namespace faultline {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* nothing = "-";
+
+std::string or_dash(const std::string& text) { return text.empty() ? nothing : text; }
+
+/// "2026-11-29 21:18:32": seconds are enough in a table, --json has the rest.
+std::string short_time(Instant instant) {
+  if (!known(instant)) return nothing;
+  std::string text = to_text(instant).substr(0, 19);
+  text[10] = ' ';
+  return text;
+}
+
+template <class Noun>
+json list_of(const std::vector<Noun>& nouns) {
+  json list = json::array();
+  for (const auto& noun : nouns) list.push_back(to_json(noun));
+  return list;
+}
+
+Result<std::vector<SchedulerNode>> scheduler_nodes(Store& store) {
+  const auto text = store.value("scheduler.nodes");
+  if (!text) return text.error();
+  std::vector<SchedulerNode> nodes;
+  if (!*text) return nodes;
+  const auto parsed = parse_json(**text);
+  if (!parsed) return parsed.error();
+  for (const auto& item : *parsed) {
+    auto node = scheduler_node_from_json(item);
+    if (!node) return node.error();
+    nodes.push_back(std::move(node).value());
+  }
+  return nodes;
+}
+
+int show_nodes(Store& store, const QueryOptions& options) {
+  const auto nodes = scheduler_nodes(store);
+  if (!nodes) return fail(nodes.error());
+  const auto states = store.node_states();
+  if (!states) return fail(states.error());
+  std::map<std::string, NodeState> by_name;
+  for (const auto& state : *states) by_name[state.node] = state;
+  if (options.json) {
+    print(json{{"nodes", list_of(*states)}, {"scheduler", list_of(*nodes)}});
+    return exit_ok;
+  }
+  Table table({"NODE", "FAULTLINE", "SINCE", "BY", "SCHEDULER", "REASON"});
+  for (const auto& node : *nodes) {
+    const auto it = by_name.find(node.name);
+    const NodeState state = it == by_name.end() ? NodeState{} : it->second;
+    if (it != by_name.end()) by_name.erase(it);
+    table.add({node.name, std::string(to_text(state.phase)), short_time(state.since), or_dash(state.by),
+               or_dash(node.state_text), node.drain_reason.empty() ? or_dash(state.note) : node.drain_reason});
+  }
+  for (const auto& [name, state] : by_name) {
+    table.add({name, std::string(to_text(state.phase)), short_time(state.since), or_dash(state.by), "not in the scheduler",
+               or_dash(state.note)});
+  }
+  print(table.text());
+  return exit_ok;
+}
+
+int show_jobs(Store& store, const QueryOptions& options) {
+  const auto attempts = store.attempts({options.limit, {}});
+  if (!attempts) return fail(attempts.error());
+  if (options.json) {
+    print(json{{"attempts", list_of(*attempts)}});
+    return exit_ok;
+  }
+  Table table({"ATTEMPT", "STATE", "STARTED", "ENDED", "USER", "NAME", "NODES", "EXCLUDED"});
+  for (const auto& attempt : *attempts) {
+    table.add({attempt.id.text(), std::string(to_text(attempt.state)), short_time(attempt.started_at),
+               short_time(attempt.ended_at), or_dash(attempt.user), or_dash(printable(attempt.name, 40)),
+               or_dash(join(attempt.nodes, ",")), or_dash(join(attempt.excluded_nodes, ","))});
+  }
+  print(table.text());
+  return exit_ok;
+}
+
+int show_incidents(Store& store, const QueryOptions& options) {
+  const auto incidents = store.incidents({options.limit, {}});
+  if (!incidents) return fail(incidents.error());
+  if (options.json) {
+    print(json{{"incidents", list_of(*incidents)}});
+    return exit_ok;
+  }
+  Table table({"INCIDENT", "OPENED", "CAUSE", "SUBJECT", "ATTEMPT", "VERDICTS"});
+  for (const auto& incident : *incidents) {
+    table.add({incident.id, short_time(incident.opened_at), incident.cause, incident.subject.text(),
+               incident.attempt ? incident.attempt->text() : nothing, std::to_string(incident.verdicts.size())});
+  }
+  print(table.text());
+  return exit_ok;
+}
+
+int show_verdicts(Store& store, const QueryOptions& options) {
+  const auto verdicts = store.verdicts({options.limit, {}});
+  if (!verdicts) return fail(verdicts.error());
+  if (options.json) {
+    print(json{{"verdicts", list_of(*verdicts)}});
+    return exit_ok;
+  }
+  Table table({"VERDICT", "SINCE", "STATUS", "CONF", "CAUSE", "SUBJECT", "ATTEMPT", "EVIDENCE"});
+  for (const auto& verdict : *verdicts) {
+    if (verdict.status == VerdictStatus::cleared && !options.all) continue;
+    table.add({verdict.id, short_time(verdict.since), std::string(to_text(verdict.status)),
+               std::to_string(static_cast<int>(verdict.confidence * 100)) + "%", verdict.cause, verdict.subject.text(),
+               verdict.attempt ? verdict.attempt->text() : nothing, std::to_string(verdict.evidence.size())});
+  }
+  print(table.text());
+  return exit_ok;
+}
+
+int show_actions(Store& store, const QueryOptions& options) {
+  const auto decisions = store.decisions({options.limit, {}});
+  if (!decisions) return fail(decisions.error());
+  json list = json::array();
+  Table table({"ACTION", "DECISION", "DECIDED", "RULING", "REASON", "KIND", "SUBJECT", "OUTCOME"});
+  for (const auto& decision : *decisions) {
+    if (!options.all && decision.ruling != Ruling::act && decision.ruling != Ruling::ask) continue;
+    const auto record = store.action(decision.action.id);
+    if (!record) return fail(record.error());
+    const bool has_outcome = *record && (*record)->outcome;
+    json item = to_json(decision);
+    item["outcome"] = has_outcome ? to_json(*(*record)->outcome) : json(nullptr);
+    list.push_back(std::move(item));
+    table.add({decision.action.id, decision.id, short_time(decision.decided_at), std::string(to_text(decision.ruling)),
+               std::string(to_text(decision.reason)), std::string(to_text(decision.action.kind)),
+               decision.action.subject.text(),
+               has_outcome ? std::string(to_text((*record)->outcome->status)) + ": " + (*record)->outcome->detail
+                           : (*record ? "on its way" : or_dash(decision.detail))});
+  }
+  if (options.json) {
+    print(json{{"actions", std::move(list)}});
+  } else {
+    print(table.text());
+  }
+  return exit_ok;
+}
+
+using Show = int (*)(Store&, const QueryOptions&);
+
+struct Question {
+  const char* verb;
+  const char* help;
+  Show show;
+};
+
+constexpr Question questions[] = {
+    {"nodes", "Every node: its life as faultline records it, and the scheduler's state and reason", show_nodes},
+    {"jobs", "The attempts of jobs that were seen, newest first", show_jobs},
+    {"incidents", "Failures, newest first, each with its leading cause", show_incidents},
+    {"verdicts", "What was concluded, newest first", show_verdicts},
+    {"actions", "What was decided and done, newest first; --all shows what was held and why", show_actions},
+};
+
+}  // namespace
+
+void add_store_options(CLI::App& command, QueryOptions& options) {
+  command.add_option("--store", options.store, "The controller's store")->envname("FAULTLINE_STORE")->capture_default_str();
+  command.add_flag("--json", options.json, "Print JSON");
+  command.add_option("--catalog", options.catalog, "Folder of the catalog");
+}
+
+void add_query_commands(CLI::App& app, QueryOptions& options) {
+  for (const auto& question : questions) {
+    CLI::App* command = app.add_subcommand(question.verb, question.help);
+    add_store_options(*command, options);
+    command->add_option("--limit", options.limit, "At most this many")->capture_default_str();
+    command->add_flag("--all", options.all, "Also what is cleared or was held");
+    command->footer(std::string("Example:\n  faultline ") + question.verb + " --json | jq .");
+  }
+}
+
+int query_main(const std::string& verb, const QueryOptions& options) {
+  for (const auto& question : questions) {
+    if (verb != question.verb) continue;
+    const auto store = Store::open(options.store, Access::read_only);
+    if (!store) return fail(store.error());
+    return question.show(**store, options);
+  }
+  return -1;
+}
+
+}  // namespace faultline

@@ -1,0 +1,28 @@
+// `faultline nodes|jobs|incidents|verdicts|actions`: reads the controller's store; works while the controller is down.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "store/store.h"
+
+namespace faultline {
+
+inline constexpr const char* default_store_file = "/var/lib/faultline/faultline.db";
+
+struct QueryOptions {
+  std::string store = default_store_file;
+  std::string catalog;
+  bool json = false;
+  bool all = false;
+  std::size_t limit = 50;
+  std::string id;
+};
+
+/// Adds --store, --json and --catalog, which every question takes.
+void add_store_options(CLI::App& command, QueryOptions& options);
+void add_query_commands(CLI::App& app, QueryOptions& options);
+/// The verb that was given, or nullptr-like -1 if it is none of these.
+int query_main(const std::string& verb, const QueryOptions& options);
+
+}  // namespace faultline

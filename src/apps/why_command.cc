@@ -1,0 +1,179 @@
+#include "apps/why_command.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/catalog_path.h"
+#include "apps/output.h"
+#include "base/text.h"
+#include "model/json.h"
+
+namespace faultline {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t lookup_max = 2000;
+
+/// The verdicts that explain `id`: an action, decision, verdict, incident, event, node or job.
+class Chain {
+ public:
+  explicit Chain(Store& store) : store_(store) {}
+
+  Result<std::vector<VerdictId>> verdicts_behind(const std::string& id) {
+    if (id.starts_with("v-")) return std::vector<VerdictId>{id};
+    if (id.starts_with("a-")) return of_action(id);
+    if (id.starts_with("d-")) return of_decision(id);
+    if (id.starts_with("i-")) return of_incident(id);
+    return of_subject(id);
+  }
+
+ private:
+  Result<std::vector<VerdictId>> of_action(const std::string& id) {
+    const auto record = store_.action(id);
+    if (!record) return record.error();
+    if (*record) return of_decision((*record)->action.decision);
+    // An act that was only decided (held, or a dry run) has no intent on record.
+    const auto decisions = store_.decisions({lookup_max, {}});
+    if (!decisions) return decisions.error();
+    for (const auto& decision : *decisions) {
+      if (decision.action.id == id) return std::vector<VerdictId>{decision.verdict};
+    }
+    return std::vector<VerdictId>{};
+  }
+  Result<std::vector<VerdictId>> of_decision(const std::string& id) {
+    const auto decision = store_.decision(id);
+    if (!decision) return decision.error();
+    if (!*decision) return std::vector<VerdictId>{};
+    return std::vector<VerdictId>{(*decision)->verdict};
+  }
+  Result<std::vector<VerdictId>> of_incident(const std::string& id) {
+    const auto incidents = store_.incidents({lookup_max, {}});
+    if (!incidents) return incidents.error();
+    for (const auto& incident : *incidents) {
+      if (incident.id == id) return incident.verdicts;
+    }
+    return std::vector<VerdictId>{};
+  }
+  /// An event id, or the name of a node or job: every verdict that rests on it or is about it.
+  Result<std::vector<VerdictId>> of_subject(const std::string& name) {
+    const auto verdicts = store_.verdicts({lookup_max, {}});
+    if (!verdicts) return verdicts.error();
+    std::vector<VerdictId> found;
+    for (const auto& verdict : *verdicts) {
+      const bool rests = std::find(verdict.evidence.begin(), verdict.evidence.end(), name) != verdict.evidence.end();
+      const bool about = verdict.subject.node == name || verdict.subject.attempt.job == name ||
+                         (verdict.attempt && (verdict.attempt->job == name || verdict.attempt->text() == name));
+      if (rests || about) found.push_back(verdict.id);
+    }
+    return found;
+  }
+
+  Store& store_;
+};
+
+void add_event(Store& store, const EventId& id, std::string_view role, std::string& text, json& list) {
+  const auto event = store.event(id);
+  if (!event || !*event) {
+    text += "  " + std::string(role) + " " + id + " (not kept any more)\n";
+    return;
+  }
+  const Event& e = **event;
+  list.push_back(to_json(e));
+  text += "  " + std::string(role) + " " + e.id + "  " + to_text(e.observed_at) + "  " + std::string(to_text(e.source)) + "  " +
+          e.subject.text() + (e.signature.empty() ? "  " + std::string(to_text(e.kind)) : "  " + e.signature) + "\n";
+  for (const char* name : {"gpu_uuid", "gpu_serial"}) {
+    if (!e.field(name).empty()) text += "      " + std::string(name) + " " + std::string(e.field(name)) + "\n";
+  }
+  if (!e.raw.text.empty()) {
+    text += "      " + e.raw.path + " @" + std::to_string(e.raw.offset) + ": " + printable(e.raw.text, raw_text_bytes_max) + "\n";
+  } else if (!e.fields.empty()) {
+    std::string fields;
+    for (const auto& [name, value] : e.fields) {
+      if (!value.empty()) fields += " " + name + "=" + printable(value, 200);
+    }
+    text += "     " + fields + "\n";
+  }
+}
+
+void add_decision(Store& store, const Decision& decision, std::string& text, json& list) {
+  const auto record = store.action(decision.action.id);
+  json item = to_json(decision);
+  text += "action   " + decision.action.id + "  " + std::string(to_text(decision.action.kind)) + " " +
+          decision.action.subject.text();
+  if (record && *record && (*record)->outcome) {
+    const Outcome& outcome = *(*record)->outcome;
+    text += "  " + std::string(to_text(outcome.status)) + " " + to_text(outcome.at) + ": " + outcome.detail;
+    for (const auto& command : outcome.commands) text += "\n           $ " + command;
+    item["outcome"] = to_json(outcome);
+  }
+  text += "\ndecision " + decision.id + "  " + std::string(to_text(decision.ruling)) + " (" +
+          std::string(to_text(decision.reason)) + ") by guard " + decision.guard + " at " + to_text(decision.decided_at) +
+          ", mode " + std::string(to_text(decision.mode)) + "\n           " + decision.detail + "\n";
+  list.push_back(std::move(item));
+}
+
+void add_verdict(const Catalog* catalog, const Verdict& verdict, std::string& text) {
+  text += "verdict  " + verdict.id + "  " + verdict.cause + " on " + verdict.subject.text() + "  " +
+          std::string(to_text(verdict.status)) + " " + std::to_string(static_cast<int>(verdict.confidence * 100)) + "%  by " +
+          verdict.detector + ", since " + to_text(verdict.since) + "\n";
+  const Cause* cause = catalog != nullptr ? catalog->cause(verdict.cause) : nullptr;
+  if (cause != nullptr) text += "           " + cause->summary + "\n";
+  if (!verdict.explanation.empty()) text += "           " + verdict.explanation + "\n";
+  if (cause != nullptr && !cause->next_step.empty()) text += "           do: " + cause->next_step + "\n";
+  for (const auto& missing : verdict.missing) text += "           missing: " + missing + "\n";
+}
+
+Status explain(Store& store, const Catalog* catalog, const VerdictId& id, std::string& text, json& out) {
+  const auto verdict = store.verdict(id);
+  if (!verdict) return verdict.error();
+  if (!*verdict) return ok_status();
+  const auto decisions = store.decisions_of_verdict(id);
+  if (!decisions) return decisions.error();
+  json item = {{"verdict", to_json(**verdict)}};
+  json& decision_list = item["decisions"] = json::array();
+  json& event_list = item["events"] = json::array();
+  for (const auto& decision : *decisions) add_decision(store, decision, text, decision_list);
+  add_verdict(catalog, **verdict, text);
+  for (const auto& event : (*verdict)->evidence) add_event(store, event, "evidence   ", text, event_list);
+  for (const auto& event : (*verdict)->consequences) add_event(store, event, "consequence", text, event_list);
+  text += "\n";
+  out.push_back(std::move(item));
+  return ok_status();
+}
+
+}  // namespace
+
+void add_why_command(CLI::App& app, QueryOptions& options) {
+  CLI::App* command = app.add_subcommand("why", "Why something was done or concluded, down to the raw lines");
+  add_store_options(*command, options);
+  command->add_option("ID", options.id, "An action (a-), decision (d-), verdict (v-), incident (i-) or event (e-) id, a node or a job")
+      ->required();
+  command->footer("Examples:\n  faultline why a-0f3c9e5b7a1d2c44\n  faultline why n3");
+}
+
+int why_main(const QueryOptions& options) {
+  const auto store = Store::open(options.store, Access::read_only);
+  if (!store) return fail(store.error());
+  const auto catalog = load_catalog(options.catalog);  // the chain is worth showing without its explanations
+  const auto ids = Chain(**store).verdicts_behind(options.id);
+  if (!ids) return fail(ids.error());
+  std::string text;
+  json out = json::array();
+  for (const auto& id : *ids) {
+    const auto explained = explain(**store, catalog ? &catalog.value() : nullptr, id, text, out);
+    if (!explained) return fail(explained.error());
+  }
+  if (out.empty()) {
+    return fail({ErrorCode::not_found, "nothing is known of '" + printable(options.id, 100) +
+                                           "': `faultline verdicts --all` and `faultline actions --all` list what is"});
+  }
+  if (options.json) {
+    print(json{{"why", std::move(out)}});
+  } else {
+    print(text);
+  }
+  return exit_ok;
+}
+
+}  // namespace faultline
