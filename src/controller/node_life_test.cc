@@ -1,0 +1,99 @@
+#include "controller/node_life.h"
+
+#include <gtest/gtest.h>
+
+namespace faultline {
+namespace {
+
+using std::chrono::seconds;
+const Instant t0{seconds{1000}};
+
+Verdict verdict_on(const std::string& node, VerdictStatus status) {
+  Verdict verdict;
+  verdict.id = "v-1";
+  verdict.cause = "gpu.fell_off_bus";
+  verdict.subject = Subject::of_gpu(node, "0000:3b:00.0");
+  verdict.status = status;
+  return verdict;
+}
+
+Decision decision_for(ActionKind kind) {
+  Decision decision;
+  decision.verdict = "v-1";
+  decision.action.id = "a-1";
+  decision.action.kind = kind;
+  decision.action.subject = Subject::of_node("n3");
+  decision.action.dry_run = false;
+  return decision;
+}
+
+Outcome outcome(OutcomeStatus status) { return {"a-1", status, t0, "seen", {}, false}; }
+
+NodeStates in_phase(NodePhase phase) {
+  NodeState state;
+  state.node = "n3";
+  state.phase = phase;
+  state.since = t0;
+  state.verdict = "v-1";
+  return {{"n3", state}};
+}
+
+TEST(NodeLife, AFaultSuspectsTheNodeAndClearingItPutsItBack) {
+  const auto suspected = after_verdict({}, verdict_on("n3", VerdictStatus::confirmed), t0);
+  ASSERT_TRUE(suspected);
+  EXPECT_EQ(suspected->phase, NodePhase::suspected);
+  const NodeStates states{{"n3", *suspected}};
+  EXPECT_EQ(after_verdict(states, verdict_on("n3", VerdictStatus::cleared), t0)->phase, NodePhase::in_service);
+}
+
+TEST(NodeLife, AnUnknownVerdictOrOneAboutAJobLeavesTheNodeAlone) {
+  EXPECT_FALSE(after_verdict({}, verdict_on("n3", VerdictStatus::unknown), t0));
+  Verdict job = verdict_on("n3", VerdictStatus::confirmed);
+  job.subject = Subject::of_rank({"7", 0}, 3, "n3");
+  EXPECT_FALSE(after_verdict({}, job, t0));
+}
+
+TEST(NodeLife, AnotherVerdictsClearingDoesNotTakeBackASuspicion) {
+  auto states = in_phase(NodePhase::suspected);
+  states["n3"].verdict = "v-other";
+  EXPECT_FALSE(after_verdict(states, verdict_on("n3", VerdictStatus::cleared), t0));
+}
+
+TEST(NodeLife, OnlyADrainThatHappenedDrains) {
+  const auto states = in_phase(NodePhase::suspected);
+  EXPECT_EQ(after_outcome(states, decision_for(ActionKind::drain_node), outcome(OutcomeStatus::done))->phase, NodePhase::drained);
+  EXPECT_FALSE(after_outcome(states, decision_for(ActionKind::drain_node), outcome(OutcomeStatus::failed)));
+  EXPECT_FALSE(after_outcome(states, decision_for(ActionKind::drain_node), outcome(OutcomeStatus::unknown)));
+  Decision dry = decision_for(ActionKind::drain_node);
+  dry.action.dry_run = true;
+  EXPECT_FALSE(after_outcome(states, dry, outcome(OutcomeStatus::done)));
+}
+
+TEST(NodeLife, AFailedTestSendsToRepairAndAPassedOneKeepsItDrained) {
+  const auto states = in_phase(NodePhase::testing);
+  EXPECT_EQ(after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::failed))->phase, NodePhase::in_repair);
+  EXPECT_EQ(after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::done))->phase, NodePhase::drained);
+  EXPECT_FALSE(after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::unknown)));
+}
+
+TEST(NodeLife, AnOldViewDoesNotUndoADrain) {
+  SchedulerNode node;
+  node.name = "n3";
+  node.available = true;
+  const NodeState drained = in_phase(NodePhase::drained)["n3"];
+  EXPECT_FALSE(after_view(drained, node, t0 + seconds{9}));
+  const auto back = after_view(drained, node, t0 + seconds{10});
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->phase, NodePhase::returned);
+  EXPECT_EQ(back->by, "scheduler");
+}
+
+TEST(NodeLife, EveryMoveThatIsNotListedIsRefused) {
+  EXPECT_FALSE(may_move(NodePhase::in_service, NodePhase::testing));
+  EXPECT_FALSE(may_move(NodePhase::in_service, NodePhase::returned));
+  EXPECT_FALSE(may_move(NodePhase::suspected, NodePhase::in_repair));
+  EXPECT_TRUE(may_move(NodePhase::in_repair, NodePhase::testing));
+}
+
+}  // namespace
+}  // namespace faultline

@@ -1,0 +1,100 @@
+#include "controller/scheduler_watch.h"
+
+#include <gtest/gtest.h>
+
+namespace faultline {
+namespace {
+
+using std::chrono::seconds;
+
+Attempt attempt(const std::string& job, std::uint32_t restart, AttemptState state) {
+  Attempt one;
+  one.id = {job, restart};
+  one.state = state;
+  one.nodes = {"n1", "n2"};
+  one.started_at = Instant{seconds{100}};
+  if (ended(state)) one.ended_at = Instant{seconds{200}};
+  return one;
+}
+
+ClusterView view_of(std::vector<Attempt> attempts, std::vector<SchedulerNode> nodes = {}) {
+  ClusterView view;
+  view.taken_at = Instant{seconds{1000}};
+  view.attempts = std::move(attempts);
+  for (auto& node : nodes) view.nodes[node.name] = node;
+  return view;
+}
+
+SchedulerNode node(const std::string& name, bool available) {
+  SchedulerNode one;
+  one.name = name;
+  one.available = available;
+  one.drained = !available;
+  return one;
+}
+
+std::vector<EventKind> kinds(const std::vector<Event>& events) {
+  std::vector<EventKind> found;
+  for (const auto& event : events) found.push_back(event.kind);
+  return found;
+}
+
+TEST(SchedulerWatch, AnAttemptStartsAndEndsOnce) {
+  SchedulerWatch watch;
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::pending)}))), std::vector<EventKind>{});
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::running)}))), std::vector{EventKind::attempt_started});
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::running)}))), std::vector<EventKind>{});
+  const auto end = watch.update(view_of({attempt("7", 0, AttemptState::failed)}));
+  ASSERT_EQ(kinds(end), std::vector{EventKind::attempt_ended});
+  EXPECT_EQ(end[0].field("state"), "failed");
+  EXPECT_EQ(end[0].field("nodes"), "n1,n2");
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::failed)}))), std::vector<EventKind>{});
+}
+
+TEST(SchedulerWatch, AJobTooQuickToBeSeenRunningStillStartsAndEnds) {
+  SchedulerWatch watch;
+  watch.update(view_of({}));
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::failed)}))),
+            (std::vector{EventKind::attempt_started, EventKind::attempt_ended}));
+}
+
+TEST(SchedulerWatch, ARequeueEndsTheAttemptAndLaterStartsTheNext) {
+  SchedulerWatch watch;
+  watch.update(view_of({attempt("7", 0, AttemptState::running)}));
+  const auto requeued = watch.update(view_of({attempt("7", 1, AttemptState::pending)}));
+  ASSERT_EQ(kinds(requeued), std::vector{EventKind::attempt_ended});
+  EXPECT_EQ(requeued[0].attempt, (AttemptId{"7", 0}));
+  EXPECT_EQ(requeued[0].field("state"), "requeued");
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 1, AttemptState::running)}))), std::vector{EventKind::attempt_started});
+}
+
+TEST(SchedulerWatch, AnEndedAttemptThatTheSchedulerForgetsIsNoNews) {
+  SchedulerWatch watch;
+  watch.update(view_of({attempt("7", 0, AttemptState::completed)}));
+  EXPECT_TRUE(watch.update(view_of({})).empty());
+}
+
+TEST(SchedulerWatch, ARestartedControllerGivesTheSameFactsTheSameIds) {
+  SchedulerWatch before, after;
+  const auto first = before.update(view_of({attempt("7", 0, AttemptState::failed)}));
+  auto later_view = view_of({attempt("7", 0, AttemptState::failed)});
+  later_view.taken_at += seconds{60};
+  const auto second = after.update(later_view);
+  ASSERT_EQ(first.size(), second.size());
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].id, second[i].id);
+}
+
+TEST(SchedulerWatch, ANodeIsNewsWhenItsStandingChanges) {
+  SchedulerWatch watch;
+  EXPECT_TRUE(watch.update(view_of({}, {node("n1", true)})).empty());
+  const auto drained = watch.update(view_of({}, {node("n1", false)}));
+  ASSERT_EQ(kinds(drained), std::vector{EventKind::node_seen});
+  EXPECT_EQ(drained[0].subject, Subject::of_node("n1"));
+  EXPECT_EQ(drained[0].field("drained"), "true");
+  auto busy = node("n1", false);
+  busy.idle = true;  // being idle or busy is not standing
+  EXPECT_TRUE(watch.update(view_of({}, {busy})).empty());
+}
+
+}  // namespace
+}  // namespace faultline
