@@ -95,6 +95,7 @@ class Catalog {
   [[nodiscard]] std::string fingerprint() const;
 
  private:
+  friend class CatalogParser;  // fills it from text
   std::vector<Cause> causes_;
   std::vector<Signature> signatures_;
   PolicyBook policy_;

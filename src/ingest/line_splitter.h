@@ -45,7 +45,7 @@ class LineSplitter {
 
  private:
   void keep(std::string_view bytes);
-  void end_line(std::string_view rest, const Sink& sink);
+  void give(std::string_view text, const Sink& sink);
 
   std::string partial_;      // of the unfinished line, at most line_bytes_max, without NUL bytes
   bool unfinished_ = false;  // there is one, even if nothing of it was kept

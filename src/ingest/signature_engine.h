@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,7 +53,7 @@ struct Hit {
   const Signature* signature = nullptr;  // the one that names the line
   Fields captures;  // of all of them; on a conflict that of `signature`, then details, then parsers
   std::vector<const Signature*>
-      matched;  // every signature on the line, `signature` included, ordered by id
+      matched;  // every signature on the line, the one that names it first
 };
 
 /// Which of two signatures names a line that both match: primary and clears before identity,
@@ -71,16 +72,12 @@ class SignatureEngine {
   std::vector<Hit> scan(const LineBlock& block);
 
  private:
-  struct Candidate {
-    std::size_t line;
-    std::size_t signature;
-  };
-  void collect(const LineBlock& block);
-  void confirm(const LineBlock& block, std::vector<Hit>& hits);
+  /// The hit of a line out of the signatures (by index) that may be on it; nullopt if none is.
+  std::optional<Hit> confirm(const LineBlock& block, std::size_t line,
+                             std::vector<std::size_t> candidates);
 
   std::shared_ptr<const SignatureDatabase> database_;
   Counters& counters_;
-  std::vector<Candidate> candidates_;
 };
 
 }  // namespace faultline

@@ -1,0 +1,70 @@
+// What stands before a log line's own words: time, host, program, rank. Only where it is, not what
+// it means: times are resolved by line_time.h, and only for lines that matter.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace faultline {
+
+/// How a line writes its time.
+enum class TimeForm {
+  none,
+  kernel_micros,   // "5678901": microseconds since boot, /dev/kmsg
+  kernel_seconds,  // "901233.11": seconds since boot, dmesg
+  ctime,           // "Wed Nov  5 11:20:01 2025": dmesg -T, the kernel's time on the wall
+  iso,  // "2025-02-11T03:21:44,283302+00:00", with ' ' or 'T', with or without fraction and offset
+  month_day,  // "Oct 02 09:14:02": syslog, no year
+  glog,       // "1129 19:50:15.346000" or "818 17:40:34.227": month and day, no year
+  clock,      // "17:58:03.102": time of day
+};
+
+/// The views point into the parsed line.
+struct LinePrefix {
+  TimeForm time_form = TimeForm::none;
+  std::string_view time;
+  std::string_view
+      kernel_seconds;  // the kernel's own time where a syslog daemon put its time before it
+  std::string_view host;
+  std::string_view program;               // of syslog forms: "kernel", "slurmd"
+  bool from_syslog = false;               // the line says who wrote it, so `program` counts
+  bool from_dmesg = false;                // a kernel form without a program
+  bool own_tag = false;                   // written by `faultline run`
+  std::optional<std::uint64_t> sequence;  // of /dev/kmsg
+  std::string_view step;                  // "53532.0" of slurmd's logs
+  std::int32_t rank = -1;
+  std::int32_t local_rank = -1;
+  std::size_t body = 0;  // where the line's own words start
+};
+
+/// Kernel logs and scheduler logs: /dev/kmsg records, dmesg in its forms (raw, -T, -x, iso), syslog
+/// (RFC 3164 and 5424, ISO dates), journal (short, short-iso), slurmctld and slurmd. What is none
+/// of these is all body.
+LinePrefix parse_system_prefix(std::string_view line);
+
+/// A line that belongs to the record before it: " SUBSYSTEM=pci" of /dev/kmsg.
+bool is_kmsg_continuation(std::string_view line);
+
+/// What is known of a job's log before its lines are read.
+struct JobLogHints {
+  bool one_rank = false;  // then "3: " is the job's own text and not srun's label
+  std::vector<std::string>
+      nodes;  // names that may stand before ": "; empty: whatever looks like a host name
+};
+
+/// A job's log: `faultline run` ("2026-11-29T21:18:32.123456Z n3 rank3 | "), torchrun ("[rank3]:",
+/// "[default0]:"), srun -l
+/// ("3: "), mpirun ("[1,3]<stdout>:"), pdsh and DeepSpeed ("c000001: "), "[host:3]", and times in
+/// front of or between them. Of several ranks the innermost counts: what a launcher wrapped knows
+/// better which rank it is.
+LinePrefix parse_job_prefix(std::string_view line, const JobLogHints& hints);
+
+/// True for "c000001" and "gpu-node-7", false for "epoch3" and "torch": a guess, for logs whose
+/// nodes are not known.
+bool looks_like_host(std::string_view name);
+
+}  // namespace faultline
