@@ -27,7 +27,7 @@ endfunction()
 
 # The *_test.cc beside the code of src/FOLDER, linked with its library.
 function(faultline_unit_test folder library)
-  if(FAULTLINE_FUZZ)
+  if(NOT FAULTLINE_TESTS)
     return()
   endif()
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${folder}/*_test.cc")
