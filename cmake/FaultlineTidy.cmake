@@ -1,6 +1,7 @@
 # tools/tidy as tests, and its include rule as part of every build: a forbidden arrow between folders does not compile.
 
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
+# The system's own first: another may stand earlier in PATH, and packages/apt.txt does not speak of that one.
+find_program(FAULTLINE_PYTHON python3 HINTS /usr/bin REQUIRED)
 set(FAULTLINE_TIDY "${CMAKE_SOURCE_DIR}/tools/tidy")
 
 file(GLOB_RECURSE tidied CONFIGURE_DEPENDS
@@ -8,7 +9,7 @@ file(GLOB_RECURSE tidied CONFIGURE_DEPENDS
 set(stamp "${CMAKE_BINARY_DIR}/tidy_includes.stamp")
 add_custom_command(
   OUTPUT "${stamp}"
-  COMMAND Python3::Interpreter "${FAULTLINE_TIDY}" --quiet --only includes
+  COMMAND "${FAULTLINE_PYTHON}" "${FAULTLINE_TIDY}" --quiet --only includes
   COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
   DEPENDS "${FAULTLINE_TIDY}" "${FAULTLINE_DEPENDENCY_TABLE}" ${tidied}
   COMMENT "tidy: who includes whom"
@@ -16,8 +17,8 @@ add_custom_command(
 add_custom_target(tidy_includes ALL DEPENDS "${stamp}")
 
 if(NOT FAULTLINE_FUZZ)
-  add_test(NAME tidy COMMAND Python3::Interpreter "${FAULTLINE_TIDY}")
-  add_test(NAME tidy_self_test COMMAND Python3::Interpreter "${FAULTLINE_TIDY}" --self-test)
+  add_test(NAME tidy COMMAND "${FAULTLINE_PYTHON}" "${FAULTLINE_TIDY}")
+  add_test(NAME tidy_self_test COMMAND "${FAULTLINE_PYTHON}" "${FAULTLINE_TIDY}" --self-test)
   # ./dev runs tidy by itself to count its rules, and leaves this one out by its label.
   set_tests_properties(tidy PROPERTIES LABELS tidy)
 endif()
