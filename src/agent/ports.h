@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -32,6 +34,10 @@ class LogSource {
   virtual Result<std::vector<Chunk>> poll(std::size_t bytes_max) = 0;
   /// A descriptor that becomes readable when there may be something new, or -1 (then the agent polls).
   [[nodiscard]] virtual int wait_descriptor() const { return -1; }
+  /// Where reading stands, at the start of a line, as text for resume(); "" if there is nothing to keep.
+  [[nodiscard]] virtual std::string cursor() const { return {}; }
+  /// Called before the first poll with the cursor that an earlier run kept. One that does not fit any more is ignored.
+  virtual void resume(std::string_view cursor) { static_cast<void>(cursor); }
 };
 
 /// The way to the controller. Called from one thread.
@@ -48,6 +54,10 @@ class Uplink {
     std::string text;
   };
   virtual std::vector<Ruling> take_rulings() = 0;
+  /// The agent's counters, told before each heartbeat; an uplink that cannot carry them ignores them.
+  virtual void note_counters(const std::map<std::string, std::uint64_t, std::less<>>& counters) {
+    static_cast<void>(counters);
+  }
 };
 
 /// One GPU as NVML shows it. Absent values: not supported or not read.

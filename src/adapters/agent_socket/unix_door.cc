@@ -1,0 +1,204 @@
+#include "adapters/agent_socket/unix_door.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "adapters/agent_socket/agent_client.h"
+#include "adapters/agent_socket/socket_path.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::uint64_t listener_id = 0;
+constexpr std::size_t read_bytes = 16 * 1024;
+
+Error trouble(const std::string& path, std::string_view what) {
+  return Error{ErrorCode::unavailable, fmt::format("agent socket {}: {}: {}", path, what, std::strerror(errno))};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UnixDoor>> UnixDoor::listen(const std::string& path, Counters& counters, Limits limits) {
+  std::unique_ptr<UnixDoor> door(new UnixDoor(path, counters, limits));
+  FAULTLINE_TRY(door->open());
+  return door;
+}
+
+UnixDoor::UnixDoor(std::string path, Counters& counters, Limits limits)
+    : path_(std::move(path)), counters_(counters), limits_(limits) {}
+
+UnixDoor::~UnixDoor() {
+  for (const auto& [id, connection] : connections_) ::close(connection.descriptor);
+  if (listener_ >= 0) {
+    ::close(listener_);
+    ::unlink(path_.c_str());
+  }
+  if (epoll_ >= 0) ::close(epoll_);
+}
+
+Status UnixDoor::open() {
+  const auto address = socket_address(path_);
+  if (!address.ok()) return address.error();
+  std::error_code ignored;  // a folder that cannot be made shows at bind
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) == 0) {
+    if (!S_ISSOCK(status.st_mode)) {
+      return Error{ErrorCode::conflict, fmt::format("{} exists and is no socket; choose another --socket", path_)};
+    }
+    if (AgentClient probe; probe.connect(path_).ok()) {
+      return Error{ErrorCode::conflict, fmt::format("another agent listens on {}; stop it or choose another --socket", path_)};
+    }
+    ::unlink(path_.c_str());  // left by an agent that was killed
+  }
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listener < 0) return trouble(path_, "socket");
+  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address.value()), sizeof(sockaddr_un)) != 0) {
+    const Error error = trouble(path_, "bind");
+    ::close(listener);
+    return error;
+  }
+  listener_ = listener;
+  // Jobs run as any user; what they may say is checked message by message.
+  if (::chmod(path_.c_str(), 0666) != 0) return trouble(path_, "chmod");
+  if (::listen(listener_, 128) != 0) return trouble(path_, "listen");
+  epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+  if (epoll_ < 0) return trouble(path_, "epoll");
+  epoll_event interest{};
+  interest.events = EPOLLIN;
+  interest.data.u64 = listener_id;
+  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &interest) != 0) return trouble(path_, "epoll");
+  return ok_status();
+}
+
+std::vector<LauncherDoor::Arrival> UnixDoor::poll() {
+  std::vector<Arrival> arrivals;
+  std::array<epoll_event, 64> ready{};
+  const int count = ::epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), 0);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = ready[static_cast<std::size_t>(i)];
+    if (event.data.u64 == listener_id) {
+      accept_all();
+      continue;
+    }
+    const auto it = connections_.find(event.data.u64);
+    if (it == connections_.end()) continue;
+    if ((event.events & EPOLLOUT) != 0) flush(it->second);
+    if (connections_.contains(event.data.u64)) read_from(it->second, arrivals);
+  }
+  return arrivals;
+}
+
+void UnixDoor::accept_all() {
+  constexpr int per_poll_max = 64;
+  for (int i = 0; i < per_poll_max; ++i) {
+    const int descriptor = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor < 0) return;
+    ucred credentials{};
+    socklen_t size = sizeof credentials;
+    const bool proven = ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0;
+    const auto of_user = std::count_if(connections_.begin(), connections_.end(), [&](const auto& entry) {
+      return entry.second.peer.uid == credentials.uid;
+    });
+    if (!proven || connections_.size() >= limits_.connections_max ||
+        static_cast<std::size_t>(of_user) >= limits_.connections_per_user_max) {
+      counters_.add("agent_socket_connections_refused_total");
+      ::close(descriptor);
+      continue;
+    }
+    Connection connection;
+    connection.descriptor = descriptor;
+    connection.peer = {next_id_++, credentials.uid, credentials.pid};
+    watch(connection, EPOLL_CTL_ADD);
+    connections_.emplace(connection.peer.connection, std::move(connection));
+  }
+}
+
+void UnixDoor::read_from(Connection& connection, std::vector<Arrival>& arrivals) {
+  std::array<char, read_bytes> buffer{};
+  const ssize_t got = ::recv(connection.descriptor, buffer.data(), buffer.size(), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  const std::uint64_t id = connection.peer.connection;
+  if (got <= 0) {
+    close(id);
+    return;
+  }
+  connection.in.append(buffer.data(), static_cast<std::size_t>(got));
+  take_lines(connection, arrivals);
+  if (!connections_.contains(id) || connection.in.size() <= launcher_line_bytes_max) return;
+  counters_.add("agent_socket_lines_too_long_total");
+  reply(id, {LauncherReply::Kind::refused, {}, false, "line too long"});
+  close(id);
+}
+
+void UnixDoor::take_lines(Connection& connection, std::vector<Arrival>& arrivals) {
+  std::size_t start = 0;
+  std::size_t lines = 0;
+  for (std::size_t end = 0; (end = connection.in.find('\n', start)) != std::string::npos; start = end + 1) {
+    if (++lines > limits_.lines_per_poll_max) {
+      // A launcher says a handful of things in its life. Who sends this many at once is dropped, not served.
+      counters_.add("agent_socket_floods_total");
+      close(connection.peer.connection);
+      return;
+    }
+    const std::string_view line = std::string_view(connection.in).substr(start, end - start);
+    arrivals.push_back({connection.peer, parse_launcher_message(line)});
+  }
+  connection.in.erase(0, start);
+}
+
+void UnixDoor::reply(std::uint64_t id, const LauncherReply& reply) {
+  const auto it = connections_.find(id);
+  if (it == connections_.end()) return;
+  it->second.out += to_line(reply) + "\n";
+  flush(it->second);
+}
+
+void UnixDoor::flush(Connection& connection) {
+  const bool waited = !connection.out.empty();
+  while (!connection.out.empty()) {
+    const ssize_t sent = ::send(connection.descriptor, connection.out.data(), connection.out.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) break;
+    if (sent < 0) {
+      close(connection.peer.connection);
+      return;
+    }
+    connection.out.erase(0, static_cast<std::size_t>(sent));
+  }
+  if (connection.out.size() > limits_.unread_bytes_max) {
+    counters_.add("agent_socket_slow_readers_total");
+    close(connection.peer.connection);
+    return;
+  }
+  if (waited) watch(connection, EPOLL_CTL_MOD);
+}
+
+void UnixDoor::watch(const Connection& connection, int operation) const {
+  epoll_event interest{};
+  interest.events = connection.out.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
+  interest.data.u64 = connection.peer.connection;
+  ::epoll_ctl(epoll_, operation, connection.descriptor, &interest);
+}
+
+void UnixDoor::close(std::uint64_t id) {
+  const auto it = connections_.find(id);
+  if (it == connections_.end()) return;
+  ::close(it->second.descriptor);
+  connections_.erase(it);
+  closed_.push_back(id);
+}
+
+std::vector<std::uint64_t> UnixDoor::take_closed() { return std::exchange(closed_, {}); }
+
+}  // namespace faultline

@@ -1,0 +1,67 @@
+// The agent's end of the agent socket: a Unix stream socket that any user of the node may connect to. Who a peer is, the
+// kernel says; what it may speak for, the agent decides. Limits on everything, since the peer may be hostile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/launcher.h"
+#include "base/counters.h"
+#include "base/result.h"
+
+namespace faultline {
+
+class UnixDoor final : public LauncherDoor {
+ public:
+  struct Limits {
+    std::size_t connections_max = 1024;
+    std::size_t connections_per_user_max = 512;
+    std::size_t lines_per_poll_max = 64;  // of one connection: a flood takes its turn like the others
+    std::size_t unread_bytes_max = 64 * 1024;  // replies that a peer has not read
+  };
+
+  /// Makes the socket, replacing one that nobody listens on any more. conflict if another agent does.
+  static Result<std::unique_ptr<UnixDoor>> listen(const std::string& path, Counters& counters, Limits limits);
+  static Result<std::unique_ptr<UnixDoor>> listen(const std::string& path, Counters& counters) {
+    return listen(path, counters, Limits{});
+  }
+  ~UnixDoor() override;
+  UnixDoor(const UnixDoor&) = delete;
+  UnixDoor& operator=(const UnixDoor&) = delete;
+
+  std::vector<Arrival> poll() override;
+  void reply(std::uint64_t connection, const LauncherReply& reply) override;
+  std::vector<std::uint64_t> take_closed() override;
+  [[nodiscard]] int wait_descriptor() const override { return epoll_; }
+
+ private:
+  struct Connection {
+    int descriptor = -1;
+    LauncherPeer peer;
+    std::string in;
+    std::string out;
+  };
+
+  UnixDoor(std::string path, Counters& counters, Limits limits);
+  Status open();
+  void accept_all();
+  void read_from(Connection& connection, std::vector<Arrival>& arrivals);
+  void take_lines(Connection& connection, std::vector<Arrival>& arrivals);
+  void flush(Connection& connection);
+  void close(std::uint64_t id);
+  void watch(const Connection& connection, int operation) const;
+
+  std::string path_;
+  Counters& counters_;
+  Limits limits_;
+  int listener_ = -1;
+  int epoll_ = -1;
+  std::uint64_t next_id_ = 1;  // 0 stands for the listener
+  std::map<std::uint64_t, Connection> connections_;
+  std::vector<std::uint64_t> closed_;
+};
+
+}  // namespace faultline

@@ -1,0 +1,71 @@
+// Follows one log file as it grows, through everything that happens to log files: renamed and made anew, copied and
+// truncated, deleted, replaced. What was in the file before the agent came is old news and is not read, unless a cursor
+// proves that an earlier run of the agent had got exactly so far in this very file.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/ports.h"
+#include "base/clock.h"
+
+namespace faultline {
+
+struct FollowOptions {
+  std::optional<std::uint64_t> start_at;  // without a cursor: from here on, for logs born under the agent; else the end
+  bool follow_links = true;   // false for logs that a job names
+  std::optional<uid_t> owner; // refuse files of anybody else
+  Duration linger = std::chrono::seconds{30};  // how long a file that lost its name is still read
+};
+
+class FileFollower final : public LogSource {
+ public:
+  FileFollower(std::string path, FollowOptions options, const Clock& clock);
+  ~FileFollower() override;
+  FileFollower(const FileFollower&) = delete;
+  FileFollower& operator=(const FileFollower&) = delete;
+
+  [[nodiscard]] std::string path() const override { return path_; }
+  /// Errors: unavailable while there is no such file; permission_denied or invalid_argument if it may not or cannot be
+  /// followed (checked again at each call: it may be replaced).
+  Result<std::vector<Chunk>> poll(std::size_t bytes_max) override;
+  [[nodiscard]] std::string cursor() const override;
+  void resume(std::string_view cursor) override { resume_ = cursor; }
+
+ private:
+  /// One file that has had the name; at most two are open: the present one and the one before.
+  struct Incarnation {
+    int descriptor = -1;
+    dev_t device = 0;
+    ino_t inode = 0;
+    int truncations = 0;
+    std::uint64_t offset = 0;      // of the next byte to read
+    std::uint64_t line_start = 0;  // after the last newline before `offset`
+    std::string head;              // the first bytes of the file, to know it again
+    std::string tail;              // the last bytes read, to notice that they changed under us
+    std::string gap;               // said with the next chunk
+    Duration last_growth{0};
+    void close();
+  };
+
+  Result<Incarnation> open() const;
+  void place_first(Incarnation& file);
+  Status look_for_successor();
+  void read_some(Incarnation& file, std::size_t bytes_max, std::vector<Chunk>& chunks);
+  static void restart_if_rewritten(Incarnation& file, std::uint64_t size);
+  void drop_if_idle(Incarnation& file) const;
+
+  std::string path_;
+  FollowOptions options_;
+  const Clock& clock_;
+  std::string resume_;
+  bool began_ = false;  // the name has been looked up once: whatever appears later was born under us
+  Incarnation now_;
+  Incarnation before_;
+};
+
+}  // namespace faultline

@@ -1,0 +1,194 @@
+#include "agent/log_reader.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "base/text.h"
+
+namespace faultline {
+namespace {
+
+// Kernel times are worked out from the boot time, which is known to the second.
+constexpr Duration time_slack = std::chrono::seconds{2};
+
+}  // namespace
+
+LogReader::LogReader(Settings settings, const Catalog& catalog, AgentState& state, const Clock& clock, Counters& counters)
+    : settings_(std::move(settings)), catalog_(catalog), state_(state), clock_(clock), counters_(counters) {}
+
+/// Compiled when the first log of the kind comes: an agent without job logs never holds their patterns.
+Result<std::shared_ptr<const SignatureDatabase>> LogReader::database(EventSource kind) {
+  if (const auto it = databases_.find(kind); it != databases_.end()) return it->second;
+  auto opened = SignatureDatabase::open(catalog_, layers_of(kind), settings_.cache, counters_);
+  if (opened.ok()) databases_[kind] = opened.value();
+  return opened;
+}
+
+Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind, const std::optional<AttemptId>& attempt,
+                      std::int32_t rank, const Sink& sink) {
+  const std::string path = source->path();
+  if (logs_.size() >= settings_.logs_max && !follows(path)) {
+    counters_.add("agent_logs_refused_total");
+    return Error{ErrorCode::exhausted, "too many logs to follow " + path};
+  }
+  if (follows(path)) {
+    drain(path, sink);
+    keep_cursors();
+    logs_.erase(path);
+  }
+  auto patterns = database(kind);
+  if (!patterns.ok()) return patterns.error();
+  Origin origin;
+  origin.source = kind;
+  origin.node = settings_.node;
+  origin.path = printable(path, 1024);
+  if (kind == EventSource::kernel_log) origin.boot_id = settings_.boot_id;
+  origin.attempt = attempt;
+  origin.rank = rank;
+  origin.boot_time = settings_.boot_time;
+  origin.utc_offset = settings_.utc_offset;
+  if (const std::string cursor = state_.cursor(path); !cursor.empty()) source->resume(cursor);
+  // The first poll places a file's cursor: without it, lines written before the next turn would count as old.
+  Log log{std::move(source), kind, attempt, LogDecoder(catalog_, patterns.value(), std::move(origin), counters_),
+          {}, false, false, clock_.monotonic(), std::nullopt};
+  const auto placed = logs_.emplace(path, std::move(log)).first;
+  poll_one(placed->second, sink);
+  return ok_status();
+}
+
+bool LogReader::poll(const Sink& sink) {
+  bool more = false;
+  const Duration now = clock_.monotonic();
+  for (auto it = logs_.begin(); it != logs_.end();) {
+    Log& log = it->second;
+    const bool has_more = poll_one(log, sink);
+    more = more || has_more;
+    if (log.remove_at && now >= *log.remove_at && !has_more) {
+      give(log, log.decoder.finish(clock_.now()), sink);
+      state_.drop_cursor(it->first);
+      it = logs_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return more;
+}
+
+bool LogReader::poll_one(Log& log, const Sink& sink) {
+  auto chunks = log.source->poll(settings_.bytes_per_poll_max);
+  if (!chunks.ok()) {
+    complain(log, chunks.error());
+    return false;
+  }
+  log.complained = false;
+  std::size_t bytes = 0;
+  for (const Chunk& chunk : chunks.value()) {
+    bytes += chunk.bytes.size();
+    take_chunk(log, chunk, sink);
+  }
+  const Duration now = clock_.monotonic();
+  if (bytes > 0) {
+    log.last_bytes = now;
+  } else if (log.fed && now - log.last_bytes >= settings_.rest) {
+    give(log, log.decoder.finish(clock_.now()), sink);
+    log.fed = false;
+  }
+  return bytes >= settings_.bytes_per_poll_max;
+}
+
+void LogReader::take_chunk(Log& log, const Chunk& chunk, const Sink& sink) {
+  if (chunk.incarnation != log.incarnation) {
+    if (log.fed) give(log, log.decoder.finish(clock_.now()), sink);
+    log.incarnation = chunk.incarnation;
+  }
+  if (!chunk.gap.empty()) say_gap(log, chunk, sink);
+  counters_.add("agent_log_bytes_total", chunk.bytes.size());
+  if (chunk.bytes.empty()) return;
+  log.fed = true;
+  give(log, log.decoder.feed(chunk.bytes, chunk.offset, clock_.now()), sink);
+}
+
+void LogReader::give(const Log& log, std::vector<Event> events, const Sink& sink) {
+  for (Event& event : events) {
+    if (stale(log, event)) {
+      counters_.add("agent_stale_lines_total");
+      continue;
+    }
+    if (!known(event.observed_at)) {
+      // The line says no time; we follow closely, so the time of reading is a good one.
+      event.observed_at = clock_.now();
+      event.clock = ClockDomain::node_wall;
+    }
+    sink(std::move(event));
+  }
+}
+
+/// A kernel line of before the agent's first start, or of an earlier boot, was somebody else's news.
+bool LogReader::stale(const Log& log, const Event& event) const {
+  if (log.kind != EventSource::kernel_log || !known(event.observed_at)) return false;
+  return event.observed_at + time_slack < state_.first_start() || event.observed_at + time_slack < settings_.boot_time;
+}
+
+void LogReader::say_gap(const Log& log, const Chunk& chunk, const Sink& sink) const {
+  Event gap;
+  gap.source = EventSource::agent;
+  gap.kind = EventKind::source_gap;
+  gap.subject = Subject::of_node(settings_.node);
+  gap.attempt = log.attempt;
+  gap.observed_at = clock_.now();
+  gap.clock = ClockDomain::node_wall;
+  gap.fields = {{"why", chunk.gap}, {"log", printable(log.source->path(), 1000)}};
+  if (chunk.gap_bytes > 0) gap.fields["bytes"] = std::to_string(chunk.gap_bytes);
+  gap.raw.path = printable(log.source->path(), 1024);
+  gap.raw.offset = chunk.offset;
+  sink(std::move(gap));
+}
+
+void LogReader::complain(Log& log, const Error& error) {
+  counters_.add("agent_log_errors_total");
+  if (std::exchange(log.complained, true)) return;
+  // A log that is not there yet is the usual case; one that must not be read is worth a warning.
+  if (error.code == ErrorCode::unavailable) {
+    spdlog::info("log: {}", error.message);
+  } else {
+    spdlog::warn("log: {}", error.message);
+  }
+}
+
+void LogReader::drain(const std::string& path, const Sink& sink) {
+  const auto it = logs_.find(path);
+  if (it == logs_.end()) return;
+  constexpr int polls_max = 64;  // 16 MiB; a writer that is faster must wait for its turn
+  int polls = 0;
+  while (poll_one(it->second, sink) && ++polls < polls_max) {
+  }
+  if (it->second.fed) give(it->second, it->second.decoder.finish(clock_.now()), sink);
+  it->second.fed = false;
+}
+
+void LogReader::remove_later(const std::string& path, Duration linger) {
+  const auto it = logs_.find(path);
+  if (it != logs_.end()) it->second.remove_at = clock_.monotonic() + linger;
+}
+
+void LogReader::keep_cursors() {
+  for (const auto& [path, log] : logs_) state_.set_cursor(path, log.source->cursor());
+}
+
+std::vector<int> LogReader::wait_descriptors() const {
+  std::vector<int> descriptors;
+  for (const auto& [path, log] : logs_) {
+    if (const int descriptor = log.source->wait_descriptor(); descriptor >= 0) descriptors.push_back(descriptor);
+  }
+  return descriptors;
+}
+
+bool LogReader::must_poll() const {
+  for (const auto& [path, log] : logs_) {
+    if (log.source->wait_descriptor() < 0) return true;
+  }
+  return false;
+}
+
+}  // namespace faultline

@@ -1,0 +1,85 @@
+// All logs that the agent reads, each with its decoder: bytes in, events out, cursors kept.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/agent_state.h"
+#include "agent/ports.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "catalog/catalog.h"
+#include "ingest/log_decoder.h"
+
+namespace faultline {
+
+class LogReader {
+ public:
+  struct Settings {
+    std::string node;
+    std::string boot_id;
+    Instant boot_time;
+    Duration utc_offset{0};
+    std::filesystem::path cache;  // of compiled signatures
+    std::size_t logs_max = 512;
+    std::size_t bytes_per_poll_max = 256 * 1024;  // of one log: a flood takes its turn like the others
+    Duration rest = std::chrono::seconds{2};      // after so much silence an unfinished line is taken as it is
+  };
+  using Sink = std::function<void(Event)>;
+
+  LogReader(Settings settings, const Catalog& catalog, AgentState& state, const Clock& clock, Counters& counters);
+
+  /// Follows a log, from its kept cursor if it has one. A path that is followed already is replaced; what it had left is
+  /// read first and goes to `sink`.
+  Status add(std::unique_ptr<LogSource> source, EventSource kind, const std::optional<AttemptId>& attempt,
+             std::int32_t rank, const Sink& sink);
+  /// Reads on in every log. True if one of them has more at once.
+  bool poll(const Sink& sink);
+  /// Reads one log to its present end.
+  void drain(const std::string& path, const Sink& sink);
+  /// Stops following after `linger`: the last lines of a dead process come late.
+  void remove_later(const std::string& path, Duration linger);
+  /// Hands the cursors to the state. Only right after the events so far are kept.
+  void keep_cursors();
+
+  [[nodiscard]] bool follows(const std::string& path) const { return logs_.contains(path); }
+  [[nodiscard]] std::vector<int> wait_descriptors() const;
+  /// True if a log has no descriptor to wait for.
+  [[nodiscard]] bool must_poll() const;
+
+ private:
+  struct Log {
+    std::unique_ptr<LogSource> source;
+    EventSource kind = EventSource::job_log;
+    std::optional<AttemptId> attempt;
+    LogDecoder decoder;
+    std::string incarnation;
+    bool fed = false;  // since the decoder was last finished
+    bool complained = false;
+    Duration last_bytes{0};
+    std::optional<Duration> remove_at;
+  };
+
+  Result<std::shared_ptr<const SignatureDatabase>> database(EventSource kind);
+  bool poll_one(Log& log, const Sink& sink);
+  void take_chunk(Log& log, const Chunk& chunk, const Sink& sink);
+  void give(const Log& log, std::vector<Event> events, const Sink& sink);
+  [[nodiscard]] bool stale(const Log& log, const Event& event) const;
+  void say_gap(const Log& log, const Chunk& chunk, const Sink& sink) const;
+  void complain(Log& log, const Error& error);
+
+  Settings settings_;
+  const Catalog& catalog_;
+  AgentState& state_;
+  const Clock& clock_;
+  Counters& counters_;
+  std::map<EventSource, std::shared_ptr<const SignatureDatabase>> databases_;
+  std::map<std::string, Log> logs_;
+};
+
+}  // namespace faultline

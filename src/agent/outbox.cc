@@ -1,0 +1,131 @@
+#include "agent/outbox.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "wire/event_check.h"
+#include "wire/event_codec.h"
+
+namespace faultline {
+
+Outbox::Outbox(std::string node, Spool& spool, Uplink& uplink, const Clock& clock, Counters& counters, Limits limits)
+    : node_(std::move(node)), spool_(spool), uplink_(uplink), clock_(clock), counters_(counters), limits_(limits),
+      batch_events_(limits.batch_events_max) {}
+
+void Outbox::add(Event event) {
+  event.reporter = node_;
+  event.id = make_event_id(event);
+  if (const Status checked = check_event(event); !checked.ok()) {
+    counters_.add("agent_events_malformed_total");
+    spdlog::debug("event dropped: {}", checked.error().message);
+    return;
+  }
+  added_.push_back(serialize_event(event));
+  counters_.add("agent_events_total");
+}
+
+bool Outbox::keep() {
+  if (added_.empty()) return false;
+  if (spool_.pending() == 0) batch_due_ = clock_.monotonic() + limits_.batch_delay;
+  const Status kept = spool_.append(added_);
+  if (!kept.ok()) spdlog::warn("spool: {}; events are kept in memory", kept.error().message);
+  added_.clear();
+  add_dropped();
+  return true;
+}
+
+void Outbox::add_dropped() {
+  const std::uint64_t dropped = spool_.take_dropped();
+  if (dropped == 0) return;
+  counters_.add("agent_spool_dropped_events_total", dropped);
+  Event gap;
+  gap.source = EventSource::agent;
+  gap.kind = EventKind::source_gap;
+  gap.subject = Subject::of_node(node_);
+  gap.observed_at = clock_.now();
+  gap.clock = ClockDomain::node_wall;
+  gap.fields = {{"why", "spool_full"}, {"lines", std::to_string(dropped)}};
+  add(std::move(gap));
+}
+
+bool Outbox::send_batch(Duration deadline) {
+  const Spool::Batch batch = spool_.read(batch_events_, limits_.batch_bytes_max);
+  std::vector<Event> events;
+  for (const std::string& record : batch.records) {
+    auto event = parse_event(record);
+    if (event.ok()) events.push_back(std::move(event).value());
+    if (!event.ok()) counters_.add("agent_spool_unreadable_total");
+  }
+  const Status sent = events.empty() ? ok_status() : uplink_.send(events, deadline);
+  if (sent.ok()) {
+    spool_.acknowledge(batch);
+    counters_.add("agent_events_sent_total", events.size());
+    batch_events_ = limits_.batch_events_max;
+    failures_ = 0;
+    return true;
+  }
+  const bool refused = sent.error().code == ErrorCode::invalid_argument;
+  if (!refused) {
+    failed(sent.error());
+    return false;
+  }
+  // One event that the controller will never take must not stop all others: halve until it stands alone.
+  if (events.size() > 1) {
+    batch_events_ = events.size() / 2;
+    return true;
+  }
+  counters_.add("agent_events_refused_total");
+  spdlog::warn("the controller refuses an event: {}", sent.error().message);
+  spool_.acknowledge(batch);
+  batch_events_ = limits_.batch_events_max;
+  return true;
+}
+
+void Outbox::failed(const Error& error) {
+  counters_.add("agent_uplink_failures_total");
+  if (failures_ == 0) spdlog::warn("controller: {}; events are kept and sent later", error.message);
+  const int doublings = std::min(failures_++, 16);
+  const Duration pause = std::min(limits_.pause_max, limits_.pause_min * (1 << doublings));
+  // A fifth earlier or later: ten thousand agents must not come back in the same moment.
+  const auto share = static_cast<std::int64_t>(StableHash().add(node_).add(std::int64_t{failures_}).value() % 400);
+  quiet_until_ = clock_.monotonic() + pause * (800 + share) / 1000;
+}
+
+void Outbox::turn() {
+  const Duration now = clock_.monotonic();
+  if (now < quiet_until_) return;
+  constexpr int batches_per_turn_max = 8;  // sources and launchers get their turn while a long spool is sent
+  const bool due = spool_.pending() >= limits_.batch_events_max || now >= batch_due_;
+  for (int i = 0; due && i < batches_per_turn_max && spool_.pending() > 0; ++i) {
+    if (!send_batch(limits_.send_deadline)) return;
+  }
+  if (now < heartbeat_due_) return;
+  heartbeat_due_ = now + limits_.heartbeat;
+  counters_.set("agent_spool_pending_events", spool_.pending());
+  uplink_.note_counters(counters_.snapshot());
+  const Status beat = uplink_.heartbeat(clock_.now());
+  if (!beat.ok()) {
+    failed(beat.error());
+  } else if (failures_ > 0) {
+    spdlog::info("controller: connected again");
+    failures_ = 0;
+  }
+}
+
+void Outbox::flush(Duration deadline) {
+  while (spool_.pending() > 0) {
+    const Duration left = deadline - clock_.monotonic();
+    if (left <= Duration{0} || !send_batch(std::min(left, limits_.send_deadline))) return;
+  }
+}
+
+Duration Outbox::idle_time() const {
+  Duration due = heartbeat_due_;
+  if (spool_.pending() > 0) due = std::min(due, batch_due_);
+  return std::max(Duration{0}, std::max(due, quiet_until_) - clock_.monotonic());
+}
+
+}  // namespace faultline

@@ -1,0 +1,60 @@
+// The way out: every event goes to the spool first and to the controller from there, in batches, until it is acknowledged.
+// A controller that does not answer is asked again with growing pauses, each agent at its own moments.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/ports.h"
+#include "agent/spool.h"
+#include "base/clock.h"
+#include "base/counters.h"
+
+namespace faultline {
+
+class Outbox {
+ public:
+  struct Limits {
+    std::size_t batch_events_max = 500;
+    std::size_t batch_bytes_max = 256 * 1024;
+    Duration batch_delay = std::chrono::milliseconds{200};
+    Duration heartbeat = std::chrono::seconds{1};
+    Duration send_deadline = std::chrono::seconds{2};
+    Duration pause_min = std::chrono::milliseconds{500};
+    Duration pause_max = std::chrono::seconds{10};
+  };
+
+  Outbox(std::string node, Spool& spool, Uplink& uplink, const Clock& clock, Counters& counters, Limits limits);
+
+  /// Completes the event (reporter, id) and takes it; one that no controller would accept is counted and dropped.
+  void add(Event event);
+  /// Puts what was added on disk. True if there was something; afterwards cursors may be moved past it.
+  bool keep();
+  /// Sends what is due, and the heartbeat.
+  void turn();
+  /// Sends all that can be sent until `deadline` (monotonic), for the end of the program.
+  void flush(Duration deadline);
+  /// How long nothing will be due.
+  [[nodiscard]] Duration idle_time() const;
+  [[nodiscard]] bool connected() const { return failures_ == 0; }
+
+ private:
+  bool send_batch(Duration deadline);
+  void failed(const Error& error);
+  void add_dropped();
+
+  std::string node_;
+  Spool& spool_;
+  Uplink& uplink_;
+  const Clock& clock_;
+  Counters& counters_;
+  Limits limits_;
+  std::vector<std::string> added_;
+  std::size_t batch_events_;   // shrinks while the controller refuses a batch, to find the event at fault
+  Duration batch_due_{0};      // when what is pending must go; meaningless if nothing is
+  Duration heartbeat_due_{0};
+  Duration quiet_until_{0};    // after a failure
+  int failures_ = 0;
+};
+
+}  // namespace faultline
