@@ -1,0 +1,23 @@
+// Kernel messages of several lines, told apart by their words: what belongs to a message that was
+// counted already.
+#pragma once
+
+#include <string_view>
+
+#include "model/event.h"
+
+namespace faultline {
+
+/// Second and third line of an NVSwitch error: "SXid (PCI:..): 20034, Severity 1 ..." and "...,
+/// Data {0x..}". They repeat the first line's code and make no event of their own.
+bool is_sxid_continuation(std::string_view body);
+
+/// Adds what a continuation says to the event of its first line: fields `severity_code` and `data`.
+void fold_sxid_continuation(std::string_view body, Event& event);
+
+/// The driver's tables and remarks after a firmware time-out: "GPU4 RPC history", its rows, "Rate
+/// limiting GSP RPC ...". They are full of numbers and function names and tell nothing that the Xid
+/// line did not.
+bool is_driver_remark(std::string_view body);
+
+}  // namespace faultline

@@ -1,0 +1,350 @@
+#include "ingest/log_decoder.h"
+
+#include <utility>
+
+#include "base/text.h"
+#include "ingest/event_throttle.h"
+#include "ingest/gpu_memory.h"
+#include "ingest/kernel_lines.h"
+#include "ingest/line_prefix.h"
+#include "ingest/line_splitter.h"
+#include "ingest/line_time.h"
+#include "ingest/signature_engine.h"
+#include "ingest/subject_of.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t block_bytes_max = 64 * 1024;  // scanned at once
+constexpr Duration gap_report_interval = std::chrono::minutes{1};
+
+void add_field(Fields& fields, std::string_view name, std::string value) {
+  if (!value.empty() && fields.size() < event_fields_max) fields.emplace(name, std::move(value));
+}
+
+/// printable() marks a cut with three bytes beyond its limit.
+std::string bounded(std::string_view text, std::size_t bytes_max) {
+  return printable(text, bytes_max - 3);
+}
+
+Fields bounded(const Fields& captures) {
+  Fields fields;
+  for (const auto& [name, value] : captures)
+    add_field(fields, name, bounded(value, field_bytes_max));
+  return fields;
+}
+
+/// Counts of one kind of loss that are told at most once a minute.
+struct GapCount {
+  explicit GapCount(std::string_view reason) : why(reason) {}
+
+  std::string_view why;
+  std::uint64_t lines_told = 0;
+  std::uint64_t bytes_told = 0;
+  Instant told_at;
+
+  [[nodiscard]] bool due(std::uint64_t lines, Instant now) const {
+    return lines > lines_told &&
+           (!known(told_at) || now < told_at || now - told_at >= gap_report_interval);
+  }
+};
+
+}  // namespace
+
+class LogDecoder::Impl {
+ public:
+  Impl(std::shared_ptr<const SignatureDatabase> database, Origin origin, Counters& counters,
+       const DecoderLimits& limits)
+      : origin_(std::move(origin)),
+        counters_(counters),
+        engine_(std::move(database), counters),
+        throttle_(limits),
+        hints_{origin_.rank >= 0, origin_.nodes} {}
+
+  std::vector<Event> feed(std::string_view bytes, std::uint64_t offset, Instant now) {
+    begin(now);
+    splitter_.feed(bytes, offset, [this](const Line& line) { take_line(line); });
+    counters_.add("ingest_bytes_total", bytes.size());
+    return end(false);
+  }
+
+  std::vector<Event> finish(Instant now) {
+    begin(now);
+    splitter_.finish([this](const Line& line) { take_line(line); });
+    return end(true);
+  }
+
+  [[nodiscard]] const Origin& origin() const { return origin_; }
+
+ private:
+  [[nodiscard]] bool kernel() const { return origin_.source == EventSource::kernel_log; }
+  [[nodiscard]] LinePrefix parse_prefix(std::string_view line) const;
+
+  void begin(Instant now);
+  std::vector<Event> end(bool at_once);
+  void take_line(const Line& line);
+  bool belongs_to_last_record(const Line& line, const LinePrefix& prefix);
+  void scan_block();
+  void take_hit(const Hit& hit);
+  void take_identity(const Hit& hit, Event event, std::uint64_t line);
+  void give(Event event, std::uint64_t line);
+
+  Event make_event(const Hit& hit, const LinePrefix& prefix, const std::string& text);
+  void add_time(const LinePrefix& prefix, Event& event);
+  void add_gpu(Event& event, const Signature& signature, std::uint64_t line);
+  void report_gap(std::string_view why, std::uint64_t lines, std::uint64_t bytes);
+  void report_count(GapCount& count, std::uint64_t lines, std::uint64_t bytes, bool at_once);
+
+  Origin origin_;
+  Counters& counters_;
+  SignatureEngine engine_;
+  EventThrottle throttle_;
+  JobLogHints hints_;
+  LineSplitter splitter_;
+  LineBlock block_;
+  GpuMemory gpus_;
+  std::uint64_t block_first_line_ = 0;  // lines scanned before the block
+  bool last_was_kmsg_ = false;
+  GapCount too_long_{"too_long"};
+  GapCount binary_{"binary"};
+
+  // Of the call in progress.
+  Instant now_;
+  std::vector<Event> events_;
+  std::uint64_t lines_ = 0;
+  std::optional<std::size_t>
+      open_sxid_;  // the event in events_ whose continuation lines may follow
+};
+
+LinePrefix LogDecoder::Impl::parse_prefix(std::string_view line) const {
+  return origin_.source == EventSource::job_log ? parse_job_prefix(line, hints_)
+                                                : parse_system_prefix(line);
+}
+
+void LogDecoder::Impl::begin(Instant now) {
+  now_ = now;
+  events_.clear();
+  lines_ = 0;
+  open_sxid_.reset();
+}
+
+std::vector<Event> LogDecoder::Impl::end(bool at_once) {
+  scan_block();
+  const auto& totals = splitter_.totals();
+  report_count(too_long_, totals.too_long_lines, totals.too_long_bytes, at_once);
+  report_count(binary_, totals.binary_lines, totals.binary_bytes, at_once);
+  if (const auto dropped = throttle_.take_dropped(now_, at_once); dropped > 0)
+    report_gap("flood", dropped, 0);
+  counters_.add("ingest_lines_total", lines_);
+  counters_.add("ingest_events_total", events_.size());
+  return std::exchange(events_, {});
+}
+
+void LogDecoder::Impl::take_line(const Line& line) {
+  ++lines_;
+  const LinePrefix prefix = parse_prefix(line.text);
+  if (kernel()) {
+    if (belongs_to_last_record(line, prefix)) return;
+    // A syslog file holds everybody's lines; only the kernel's own are facts about the node.
+    if (prefix.from_syslog && prefix.program != "kernel") {
+      counters_.add("ingest_not_kernel_lines_total");
+      return;
+    }
+  }
+  block_.add(line.text, prefix.body, prefix.sequence.value_or(line.offset));
+  if (block_.text().size() >= block_bytes_max) scan_block();
+}
+
+bool LogDecoder::Impl::belongs_to_last_record(const Line& line, const LinePrefix& prefix) {
+  if (last_was_kmsg_ && is_kmsg_continuation(line.text)) return true;
+  last_was_kmsg_ = prefix.sequence.has_value();
+  return false;
+}
+
+void LogDecoder::Impl::scan_block() {
+  for (const Hit& hit : engine_.scan(block_)) take_hit(hit);
+  block_first_line_ += block_.entries().size();
+  block_.clear();
+}
+
+void LogDecoder::Impl::take_hit(const Hit& hit) {
+  const std::uint64_t line = block_first_line_ + hit.line;
+  const auto body = block_.body(hit.line);
+  if (kernel()) {
+    if (is_sxid_continuation(body)) {
+      if (open_sxid_) fold_sxid_continuation(body, events_[*open_sxid_]);
+      return;
+    }
+    if (is_driver_remark(body)) return;
+  }
+  const std::string text = block_.line(hit.line);
+  const LinePrefix prefix = parse_prefix(text);
+  Event event = make_event(hit, prefix, text);
+  event.raw.offset = block_.entries()[hit.line].offset;
+  if (hit.signature->use == SignatureUse::identity)
+    return take_identity(hit, std::move(event), line);
+  if (kernel()) add_gpu(event, *hit.signature, line);
+  const bool starts_sxid = kernel() && body.find("SXid (") != std::string_view::npos;
+  const std::size_t events_before = events_.size();
+  for (auto& subject : subjects_of(*hit.signature, event.fields, prefix, origin_)) {
+    Event one = event;
+    one.subject = std::move(subject);
+    give(std::move(one), line);
+  }
+  // If the first line was dropped, its continuations have nowhere to go.
+  open_sxid_.reset();
+  if (starts_sxid && events_.size() > events_before) open_sxid_ = events_before;
+}
+
+void LogDecoder::Impl::take_identity(const Hit& hit, Event event, std::uint64_t line) {
+  const auto value = [&](std::string_view name) { return std::string(event.field(name)); };
+  std::string address = value("bdf");
+  if (address.empty()) address = gpus_.near(line);
+  if (address.empty()) return;  // nobody knows whose
+  gpus_.name(address, line);
+  if (!value("uuid").empty()) gpus_.set_uuid(address, value("uuid"));
+  if (!value("serial").empty()) gpus_.set_serial(address, value("serial"));
+  if (value("uuid").empty() && value("serial").empty())
+    return;  // a name for the lines that follow, nothing else
+  event.fields.emplace("bdf", address);
+  event.kind = EventKind::gpu_identity;
+  event.signature.clear();
+  event.subject = subjects_of(*hit.signature, event.fields, {}, origin_).front();
+  give(std::move(event), line);
+}
+
+void LogDecoder::Impl::give(Event event, std::uint64_t line) {
+  switch (throttle_.admit(event, line, now_)) {
+    case EventThrottle::Ruling::repeat: counters_.add("ingest_coalesced_total"); return;
+    case EventThrottle::Ruling::flood: counters_.add("ingest_flood_dropped_total"); return;
+    case EventThrottle::Ruling::pass: break;
+  }
+  event.id = make_event_id(event);
+  events_.push_back(std::move(event));
+}
+
+Event LogDecoder::Impl::make_event(const Hit& hit, const LinePrefix& prefix,
+                                   const std::string& text) {
+  Event event;
+  event.source = origin_.source;
+  event.kind = EventKind::log_signature;
+  event.signature = hit.signature->id;
+  event.reporter = origin_.node;
+  if (event.reporter.empty() && kernel()) event.reporter = prefix.host;
+  event.attempt = origin_.attempt;
+  event.fields = bounded(hit.captures);
+  const auto rank = rank_of(event.fields, prefix, origin_);
+  if (rank >= 0) add_field(event.fields, "rank", std::to_string(rank));
+  if (prefix.local_rank >= 0)
+    add_field(event.fields, "local_rank", std::to_string(prefix.local_rank));
+  add_field(event.fields, "host", std::string(prefix.host));
+  if (const auto dot = prefix.step.find('.'); dot != std::string_view::npos) {
+    add_field(event.fields, "jobid", std::string(prefix.step.substr(0, dot)));
+    add_field(event.fields, "stepid", std::string(prefix.step.substr(dot + 1)));
+  }
+  add_time(prefix, event);
+  event.raw.path = origin_.path;
+  event.raw.boot_id = origin_.boot_id;
+  event.raw.text = bounded(text, raw_text_bytes_max);
+  return event;
+}
+
+namespace {
+
+ClockDomain clock_of(EventSource source, const LinePrefix& prefix) {
+  switch (source) {
+    case EventSource::kernel_log:
+      return prefix.from_dmesg ? ClockDomain::node_kernel : ClockDomain::node_wall;
+    case EventSource::scheduler: return ClockDomain::scheduler;
+    case EventSource::job_log:
+      return prefix.own_tag ? ClockDomain::node_wall : ClockDomain::printed;
+    case EventSource::launcher:
+    case EventSource::nvml:
+    case EventSource::agent:
+    case EventSource::controller:
+    case EventSource::person: return ClockDomain::none;
+  }
+  return ClockDomain::none;
+}
+
+}  // namespace
+
+void LogDecoder::Impl::add_time(const LinePrefix& prefix, Event& event) {
+  const TimeReference reference{known(origin_.reference) ? origin_.reference : now_,
+                                origin_.boot_time, origin_.utc_offset};
+  const LineTime time = resolve_time(prefix.time_form, prefix.time, reference);
+  event.observed_at = time.at;
+  event.clock = known(time.at) ? clock_of(origin_.source, prefix) : ClockDomain::none;
+  if (time.suspect) {
+    add_field(event.fields, "time_suspect", "1");
+    counters_.add("ingest_time_suspect_total");
+  }
+  const bool stamped = !prefix.kernel_seconds.empty();
+  const auto since_boot = time_since_boot(stamped ? TimeForm::kernel_seconds : prefix.time_form,
+                                          stamped ? prefix.kernel_seconds : prefix.time);
+  if (since_boot) {
+    add_field(event.fields, "kernel_us",
+              std::to_string(*since_boot / std::chrono::microseconds{1}));
+  }
+}
+
+/// The GPU that a line does not name, and what is known of the card.
+void LogDecoder::Impl::add_gpu(Event& event, const Signature& signature, std::uint64_t line) {
+  if (signature.subject != SubjectKind::gpu) return;
+  std::string address(event.field("bdf"));
+  if (address.empty()) {
+    address = gpus_.near(line);
+    if (address.empty()) return;
+    add_field(event.fields, "bdf", address);
+    add_field(event.fields, "bdf_from", "near_line");
+  } else {
+    gpus_.name(address, line);
+  }
+  if (const auto* card = gpus_.card(address)) {
+    add_field(event.fields, "gpu_uuid", card->uuid);
+    add_field(event.fields, "gpu_serial", card->serial);
+  }
+}
+
+void LogDecoder::Impl::report_count(GapCount& count, std::uint64_t lines, std::uint64_t bytes,
+                                    bool at_once) {
+  if (lines == count.lines_told || (!at_once && !count.due(lines, now_))) return;
+  counters_.add("ingest_" + std::string(count.why) + "_lines_total", lines - count.lines_told);
+  report_gap(count.why, lines - count.lines_told, bytes - count.bytes_told);
+  count.lines_told = lines;
+  count.bytes_told = bytes;
+  count.told_at = now_;
+}
+
+void LogDecoder::Impl::report_gap(std::string_view why, std::uint64_t lines, std::uint64_t bytes) {
+  Event event;
+  event.source = origin_.source;
+  event.kind = EventKind::source_gap;
+  event.reporter = origin_.node;
+  event.attempt = origin_.attempt;
+  event.subject = subject_of_log(origin_);
+  event.observed_at = now_;
+  event.clock = ClockDomain::node_wall;
+  event.fields = {{"why", std::string(why)},
+                  {"lines", std::to_string(lines)},
+                  {"bytes", std::to_string(bytes)}};
+  event.raw.path = origin_.path;
+  event.raw.boot_id = origin_.boot_id;
+  event.id = make_event_id(event);
+  events_.push_back(std::move(event));
+}
+
+LogDecoder::LogDecoder(const Catalog&, std::shared_ptr<const SignatureDatabase> database,
+                       Origin origin, Counters& counters, DecoderLimits limits)
+    : impl_(std::make_unique<Impl>(std::move(database), std::move(origin), counters, limits)) {}
+LogDecoder::~LogDecoder() = default;
+LogDecoder::LogDecoder(LogDecoder&&) noexcept = default;
+LogDecoder& LogDecoder::operator=(LogDecoder&&) noexcept = default;
+
+std::vector<Event> LogDecoder::feed(std::string_view bytes, std::uint64_t offset, Instant now) {
+  return impl_->feed(bytes, offset, now);
+}
+std::vector<Event> LogDecoder::finish(Instant now) { return impl_->finish(now); }
+const Origin& LogDecoder::origin() const { return impl_->origin(); }
+
+}  // namespace faultline
