@@ -1,5 +1,6 @@
-// A detector turns events into verdicts. Deterministic: the same events and times give the same verdicts.
-// It knows no clock, thread, file, SQL or log. To add one: a new file here and one line in detectors.def.
+// A detector turns events into verdicts. Deterministic: the same events and times give the same
+// verdicts. It knows no clock, thread, file, SQL or log. To add one: a new file here and one line
+// in detectors.def.
 #pragma once
 
 #include <memory>
@@ -25,10 +26,11 @@ class Detector {
  public:
   virtual ~Detector() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// Events arrive ordered by the controller's corrected time, duplicates removed; late ones still may come.
-  /// Cheap; unknown kinds are ignored.
+  /// Events arrive ordered by the controller's corrected time, duplicates removed; late ones still
+  /// may come. Cheap; unknown kinds are ignored.
   virtual void observe(const Event& event) = 0;
-  /// Called after each batch and at least once a second. Silence becomes a verdict here and nowhere else.
+  /// Called after each batch and at least once a second. Silence becomes a verdict here and nowhere
+  /// else.
   virtual void evaluate(Instant now, VerdictSink& verdicts) = 0;
 };
 

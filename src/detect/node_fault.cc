@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "detect/cause_ids.h"
 #include "detect/kernel_faults.h"

@@ -1,0 +1,314 @@
+// Rules about collectives. Whoever prints that a collective timed out is a victim: the suspects are
+// the ranks that never said so, or that are behind the others. A failed transfer is an edge between
+// two ends; edges are voted on.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "detect/cause_ids.h"
+#include "detect/failure_case.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t named_suspects_max = 4;  // more than this is no longer a suspicion of anybody
+
+struct Waiting {
+  const JobLine* first = nullptr;
+  std::int64_t lowest_sequence = -1;
+};
+
+/// Ranks that printed a time-out of one process group.
+using Group = std::map<std::int32_t, Waiting>;
+
+std::int64_t number_in(const JobLine& line, std::string_view field) {
+  return parse_number<std::int64_t>(line.fact->event.field(field)).value_or(-1);
+}
+
+std::string group_of(const JobLine& line) {
+  for (const std::string_view field : {"pg_guid", "pg", "pg_id"}) {
+    if (const auto value = line.fact->event.field(field); !value.empty()) return std::string(value);
+  }
+  return {};
+}
+
+std::map<std::string, Group> waiting_ranks(const FailureCase& failure) {
+  std::map<std::string, Group> groups;
+  for (const JobLine& line : failure.lines) {
+    if (line.cause->id != cause_id::collective_timeout || line.rank < 0) continue;
+    Waiting& waiting = groups[group_of(line)][line.rank];
+    if (waiting.first == nullptr) waiting.first = &line;
+    // How far a rank got: what it has handed in where that is told, else the collective it waits
+    // for.
+    std::int64_t sequence = number_in(line, "last_enqueued");
+    if (sequence < 0) sequence = number_in(line, "seq");
+    if (sequence >= 0 && (waiting.lowest_sequence < 0 || sequence < waiting.lowest_sequence))
+      waiting.lowest_sequence = sequence;
+  }
+  return groups;
+}
+
+std::vector<std::int32_t> silent_ranks(const Group& group, const AttemptRecord& attempt) {
+  std::vector<std::int32_t> silent;
+  for (const std::int32_t rank : attempt.world()) {
+    if (!group.contains(rank)) silent.push_back(rank);
+  }
+  return silent;
+}
+
+/// The one rank that is behind all others; -1 if there is none.
+std::int32_t lagging_rank(const Group& group) {
+  std::map<std::int64_t, std::vector<std::int32_t>> by_sequence;
+  for (const auto& [rank, waiting] : group) {
+    if (waiting.lowest_sequence >= 0) by_sequence[waiting.lowest_sequence].push_back(rank);
+  }
+  if (by_sequence.size() < 2 || by_sequence.begin()->second.size() != 1) return -1;
+  return by_sequence.begin()->second.front();
+}
+
+void add_group(Explanation& explanation, const FailureCase& failure) {
+  for (const JobLine& line : failure.lines) {
+    const bool timeout = line.cause->id == cause_id::collective_timeout;
+    (timeout ? explanation.evidence : explanation.consequences).push_back(&line.fact->event);
+  }
+}
+
+/// A watchdog that fires hours after its own limit was itself suspended or blocked.
+std::string overrun_text(const FailureCase& failure) {
+  for (const JobLine& line : failure.lines) {
+    const auto limit = number_in(line, "timeout_ms"), elapsed = number_in(line, "elapsed_ms");
+    if (limit > 0 && elapsed > 2 * limit) {
+      return " The time-out fired after " + to_text(Duration(std::chrono::milliseconds{elapsed})) +
+             " against a limit of " + to_text(Duration(std::chrono::milliseconds{limit})) +
+             ": the process was suspended or blocked meanwhile.";
+    }
+  }
+  return {};
+}
+
+Explanation suspect_rank(std::int32_t rank, std::string_view cause, const FailureCase& failure) {
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause);
+  const RankPlace* place = failure.attempt.place_of(rank);
+  if (place != nullptr) explanation.node = place->node;
+  if (explanation.node.empty()) {
+    for (const JobLine& line : failure.lines) {
+      if (line.rank == rank && !line.node.empty()) explanation.node = line.node;
+    }
+  }
+  explanation.subject = Subject::of_rank(failure.attempt.id, rank, explanation.node);
+  explanation.since = failure.onset;
+  const std::string who =
+      "rank " + std::to_string(rank) + (explanation.node.empty() ? "" : " on " + explanation.node);
+  explanation.missing = {"stack or flight-recorder dump of " + who,
+                         kernel_log_of(explanation.node, failure)};
+  return explanation;
+}
+
+std::optional<Explanation> behind_the_others(const Group& group, const FailureCase& failure) {
+  const std::int32_t rank = lagging_rank(group);
+  if (rank < 0) return std::nullopt;
+  Explanation explanation = suspect_rank(rank, cause_id::collective_desync, failure);
+  explanation.confidence = 0.6;
+  explanation.evidence.push_back(&group.at(rank).first->fact->event);
+  explanation.text = "Rank " + std::to_string(rank) + " is behind at collective " +
+                     std::to_string(group.at(rank).lowest_sequence) +
+                     " while the others are further on and wait for it.";
+  return explanation;
+}
+
+std::optional<Explanation> never_printed(const Group& group, const FailureCase& failure) {
+  const std::vector<std::int32_t> silent = silent_ranks(group, failure.attempt);
+  if (silent.empty() || silent.size() > named_suspects_max || silent.size() >= group.size())
+    return std::nullopt;
+  Explanation explanation = suspect_rank(silent.front(), cause_id::collective_timeout, failure);
+  std::set<std::string> nodes, names;
+  for (const std::int32_t rank : silent) {
+    const RankPlace* place = failure.attempt.place_of(rank);
+    nodes.insert(place == nullptr ? "" : place->node);
+    names.insert(std::to_string(rank));
+  }
+  if (silent.size() > 1 && nodes.size() > 1) {
+    explanation.subject = Subject::of_attempt(failure.attempt.id);
+    explanation.node.clear();
+  } else if (silent.size() > 1 && !nodes.begin()->empty()) {
+    explanation.subject = Subject::of_node(*nodes.begin());
+  }
+  explanation.confidence = silent.size() == 1 ? 0.6 : 0.4;
+  explanation.text = std::to_string(group.size()) + " ranks waited in vain; rank " +
+                     join(names, ", ") + " never said so and is the suspect.";
+  return explanation;
+}
+
+// --- transfers
+// -------------------------------------------------------------------------------------------------------
+
+struct Edge {
+  const JobLine* line = nullptr;
+  std::string reporter;  // node, host or rank that saw the transfer fail
+  std::string device;    // its adapter, or the GPU it belongs to
+  std::string peer;
+};
+
+std::string without_port(std::string_view peer) {
+  return std::string(peer.substr(0, peer.find('<')));
+}
+
+std::vector<Edge> failed_transfers(const FailureCase& failure) {
+  std::vector<Edge> edges;
+  for (const JobLine& line : failure.lines) {
+    if (line.cause->id != cause_id::ib_completion || !is_root(line)) continue;
+    Edge edge{&line, line.node, {}, without_port(line.fact->event.field("peer"))};
+    if (edge.reporter.empty()) edge.reporter = line.fact->event.field("host");
+    if (edge.reporter.empty() && line.rank >= 0)
+      edge.reporter = "rank " + std::to_string(line.rank);
+    for (const std::string_view field : {"hca", "dev", "cuda_dev", "cudaDev"}) {
+      if (edge.device.empty()) edge.device = line.fact->event.field(field);
+    }
+    edges.push_back(std::move(edge));
+  }
+  return edges;
+}
+
+std::set<std::string> distinct(const std::vector<Edge>& edges, std::string Edge::*end) {
+  std::set<std::string> values;
+  for (const Edge& edge : edges) values.insert(edge.*end);
+  return values;
+}
+
+/// Who is at one end of all edges but at most one in ten? "" if nobody.
+std::string common_end(const std::vector<Edge>& edges, std::string Edge::*end) {
+  std::map<std::string, std::size_t> count;
+  for (const Edge& edge : edges) ++count[edge.*end];
+  for (const auto& [name, times] : count) {
+    if (!name.empty() && times * 10 >= edges.size() * 9) return name;
+  }
+  return {};
+}
+
+/// One edge a pair: a flood of completions between the same two ends is one vote.
+std::vector<Edge> one_per_pair(const std::vector<Edge>& edges) {
+  std::set<std::pair<std::string, std::string>> seen;
+  std::vector<Edge> pairs;
+  for (const Edge& edge : edges) {
+    if (seen.emplace(edge.reporter, edge.peer).second) pairs.push_back(edge);
+  }
+  return pairs;
+}
+
+Subject link_at(const Edge& edge, const FailureCase& failure) {
+  const Subject& said = edge.line->fact->event.subject;
+  if (said.kind == SubjectKind::link && !said.part.empty() && !said.node.empty()) return said;
+  const bool named = !edge.reporter.empty() && edge.reporter.find(' ') == std::string::npos;
+  if (!named) return place_of(*edge.line, failure);
+  return Subject::of_link(edge.reporter,
+                          (edge.device.empty() ? "" : edge.device + "-") + edge.peer);
+}
+
+}  // namespace
+
+std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
+  const std::vector<Edge> all = failed_transfers(failure);
+  if (all.empty()) return std::nullopt;
+  const std::vector<Edge> edges = one_per_pair(all);
+  const std::string peer = common_end(edges, &Edge::peer),
+                    reporter = common_end(edges, &Edge::reporter);
+  const bool many_reporters = distinct(edges, &Edge::reporter).size() > 1,
+             many_peers = distinct(edges, &Edge::peer).size() > 1;
+  Explanation explanation = explanation_from(*all.front().line, cause_id::ib_completion, failure);
+  explanation.confidence = 0.6;
+  if (many_reporters && !peer.empty()) {
+    const std::string* node = failure.attempt.node_called(peer);
+    explanation.node = node == nullptr ? "" : *node;
+    explanation.subject =
+        node == nullptr ? Subject::of_attempt(failure.attempt.id) : Subject::of_node(*node);
+    explanation.text = std::to_string(edges.size()) + " ends lost their transfers to " + peer +
+                       ": that end, or its link, has gone.";
+  } else if (!many_reporters || (many_peers && !reporter.empty())) {
+    explanation.subject = link_at(all.front(), failure);
+    explanation.node =
+        concerns_node(explanation.subject) ? explanation.subject.node : explanation.node;
+    explanation.text = "Transfers between " +
+                       (reporter.empty() ? place_text(*all.front().line) : reporter) + " and " +
+                       (many_peers ? "several peers" : (peer.empty() ? "its peer" : peer)) +
+                       " failed after all retries: the adapter, cable or port between them.";
+  } else {
+    explanation.cause = failure.catalog.cause(cause_id::fabric);
+    explanation.subject = Subject::of_cluster();
+    explanation.node.clear();
+    explanation.text =
+        "Transfers failed between many pairs without a common end: the fabric rather than a node.";
+  }
+  for (const JobLine& line : failure.lines) {
+    const bool edge = line.cause->id == cause_id::ib_completion && is_root(line);
+    (edge ? explanation.evidence : explanation.consequences).push_back(&line.fact->event);
+  }
+  explanation.missing = {"port state and error counters at both ends",
+                         kernel_log_of(explanation.node, failure)};
+  return explanation;
+}
+
+std::optional<Explanation> rule_collective_timeout(const FailureCase& failure) {
+  const auto groups = waiting_ranks(failure);
+  const bool any = std::any_of(failure.lines.begin(), failure.lines.end(), [](const JobLine& line) {
+    return line.cause->id == cause_id::collective_timeout;
+  });
+  if (!any) return std::nullopt;
+  std::optional<Explanation> explanation;
+  for (const auto& [name, group] : groups) {
+    if (!explanation) explanation = behind_the_others(group, failure);
+  }
+  for (const auto& [name, group] : groups) {
+    if (!explanation) explanation = never_printed(group, failure);
+  }
+  if (!explanation) {
+    explanation.emplace();
+    explanation->cause = failure.catalog.cause(cause_id::collective_timeout);
+    explanation->subject = Subject::of_attempt(failure.attempt.id);
+    explanation->since = failure.onset;
+    explanation->confidence = 0.3;
+    explanation->text =
+        "Ranks waited for a collective that never completed; who held it up cannot be told from "
+        "this.";
+    explanation->missing = {"flight-recorder dumps of all ranks",
+                            "the output of the ranks that printed no time-out",
+                            kernel_log_of({}, failure)};
+  }
+  add_group(*explanation, failure);
+  explanation->text += overrun_text(failure);
+  return explanation;
+}
+
+std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure) {
+  std::vector<const JobLine*> lost;
+  std::set<std::string> reporters;
+  for (const JobLine& line : failure.lines) {
+    if (line.cause->id != cause_id::rendezvous_lost) continue;
+    lost.push_back(&line);
+    const std::string_view host = line.fact->event.field("host");
+    reporters.insert(!line.node.empty() ? line.node : std::string(host));
+  }
+  if (lost.empty()) return std::nullopt;
+  reporters.erase("");
+  std::vector<std::string> others;
+  for (const std::string& node : failure.attempt.nodes) {
+    if (!reporters.contains(node)) others.push_back(node);
+  }
+  Explanation explanation = explanation_from(*lost.front(), cause_id::node_lost, failure);
+  for (const JobLine* line : lost) explanation.evidence.push_back(&line->fact->event);
+  explanation.hardware = true;
+  const bool one_left = others.size() == 1 && !reporters.empty();
+  explanation.node = one_left ? others.front() : "";
+  explanation.subject =
+      one_left ? Subject::of_node(others.front()) : Subject::of_attempt(failure.attempt.id);
+  explanation.confidence = one_left ? 0.5 : 0.4;
+  explanation.text = "A survivor lost contact to the rendezvous, so a node other than " +
+                     (reporters.empty() ? std::string("the reporter") : join(reporters, ", ")) +
+                     " went away.";
+  explanation.missing = {"the scheduler's state of the other nodes of " +
+                         failure.attempt.id.text()};
+  return explanation;
+}
+
+}  // namespace faultline

@@ -1,0 +1,142 @@
+#include "detect/failure_case.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+#include "detect/cause_ids.h"
+
+namespace faultline {
+
+bool FailureCase::hears(std::string_view node) const {
+  return std::find(heard.begin(), heard.end(), node) != heard.end();
+}
+
+std::string FailureCase::first_node_unheard() const {
+  for (const std::string& node : attempt.nodes) {
+    if (!hears(node)) return node;
+  }
+  return {};
+}
+
+const std::vector<NamedRule>& failure_rules() {
+  // Differential diagnosis: what proves most comes first, what merely fits comes last.
+  static const std::vector<NamedRule> rules = {
+      {"kernel_fault", rule_kernel_fault},
+      {"node_failed", rule_node_failed},
+      {"after_success", rule_after_success},
+      {"ended_on_purpose", rule_ended_on_purpose},
+      {"out_of_memory", rule_out_of_memory},
+      {"same_on_all_ranks", rule_same_on_all_ranks},
+      {"job_names_hardware", rule_job_names_hardware},
+      {"repeats_on_suspect", rule_repeats_on_suspect},
+      {"first_error", rule_first_error},
+      {"gpu_fault_of_program", rule_gpu_fault_of_program},
+      {"transfer_failed", rule_transfer_failed},
+      {"collective_timeout", rule_collective_timeout},
+      {"rendezvous_lost", rule_rendezvous_lost},
+      {"killed", rule_killed},
+      {"first_exit", rule_first_exit},
+  };
+  return rules;
+}
+
+namespace {
+
+Explanation nothing_known(const FailureCase& failure) {
+  Explanation explanation;
+  explanation.rule = "nothing_known";
+  explanation.cause = failure.catalog.cause(cause_id::insufficient_evidence);
+  explanation.subject = Subject::of_attempt(failure.attempt.id);
+  explanation.unknown = true;
+  explanation.since = failure.failed_at;
+  explanation.evidence.push_back(&failure.failing.event);
+  explanation.text = "The attempt failed, and nothing that was seen says why.";
+  if (failure.lines.empty())
+    explanation.missing.push_back("the output of all ranks of " + failure.attempt.id.text());
+  explanation.missing.push_back(kernel_log_of(failure.first_node_unheard(), failure));
+  return explanation;
+}
+
+}  // namespace
+
+Explanation explain(const FailureCase& failure) {
+  for (const NamedRule& rule : failure_rules()) {
+    auto explanation = rule.explain(failure);
+    if (!explanation || explanation->cause == nullptr) continue;
+    explanation->rule = rule.name;
+    return std::move(*explanation);
+  }
+  return nothing_known(failure);
+}
+
+std::string normalised(std::string_view line) {
+  // What stands before the exception's name differs by logger: "[rank3]: ", "c000001: ", "3: ".
+  while (true) {
+    const auto colon = line.find(": ");
+    const std::string_view head = line.substr(0, colon);
+    const bool tag = colon != std::string_view::npos && colon < 40 &&
+                     head.find(' ') == std::string_view::npos && !head.ends_with("Error") &&
+                     !head.ends_with("Exception");
+    if (!tag) break;
+    line.remove_prefix(colon + 2);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(line[i])) != 0) {
+      while (i + 1 < line.size() &&
+             (std::isxdigit(static_cast<unsigned char>(line[i + 1])) != 0 || line[i + 1] == 'x' ||
+              line[i + 1] == '.' || line[i + 1] == ':')) {
+        ++i;
+      }
+      text += '#';
+    } else {
+      text += line[i];
+    }
+  }
+  return std::string(trim(text));
+}
+
+bool is_root(const JobLine& line) {
+  return line.signature->role == Role::root && line.signature->strength != Strength::lead;
+}
+
+bool says_hardware(const JobLine& line) {
+  const CauseClass kind = line.cause->cause_class;
+  const bool hardware = kind == CauseClass::gpu || kind == CauseClass::node ||
+                        kind == CauseClass::nic || kind == CauseClass::link ||
+                        kind == CauseClass::power_thermal;
+  return is_root(line) && hardware && line.signature->strength == Strength::decisive &&
+         line.signature->layer == Layer::application && line.cause->id != cause_id::ib_completion;
+}
+
+Subject place_of(const JobLine& line, const FailureCase& failure) {
+  if (line.rank >= 0) return Subject::of_rank(failure.attempt.id, line.rank, line.node);
+  if (!line.node.empty()) return Subject::of_node(line.node);
+  return Subject::of_attempt(failure.attempt.id);
+}
+
+std::string place_text(const JobLine& line) {
+  const std::string where = line.node.empty() ? "" : " on " + line.node;
+  if (line.rank >= 0) return "rank " + std::to_string(line.rank) + where;
+  return line.node.empty() ? "a rank that the log does not name" : line.node;
+}
+
+Explanation explanation_from(const JobLine& line, std::string_view cause,
+                             const FailureCase& failure) {
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause);
+  explanation.subject = place_of(line, failure);
+  explanation.node = line.node;
+  explanation.since = line.fact->at;
+  explanation.evidence.push_back(&line.fact->event);
+  return explanation;
+}
+
+std::string kernel_log_of(const std::string& node, const FailureCase& failure) {
+  if (!node.empty()) return "kernel log of " + node;
+  if (failure.attempt.nodes.size() == 1) return "kernel log of " + failure.attempt.nodes.front();
+  return "kernel logs of all nodes of " + failure.attempt.id.text();
+}
+
+}  // namespace faultline

@@ -1,0 +1,126 @@
+// One failed attempt with everything that was said about it: the case that the rules of attribution
+// look at.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/catalog.h"
+#include "detect/attempt_tracker.h"
+#include "detect/kernel_faults.h"
+
+namespace faultline {
+
+/// Meta's window: what fired in the last 10 minutes of a job or within 5 minutes after it is about
+/// its failure.
+inline constexpr Duration before_failure = std::chrono::minutes{10};
+inline constexpr Duration after_failure = std::chrono::minutes{5};
+/// Stamps of different nodes closer than this have no order, whatever the clocks say.
+inline constexpr Duration order_uncertainty = std::chrono::seconds{1};
+
+/// A line of a job with what it stands for. `signature` and `cause` are never null.
+struct JobLine {
+  const Fact* fact = nullptr;
+  const Signature* signature = nullptr;
+  const Cause* cause = nullptr;
+  std::int32_t rank = -1;
+  std::string node;  // where it happened; "" if nobody can tell
+};
+
+struct NodeFaults {
+  std::string node;
+  Duration clock_offset{0};  // add to the node's stamps to get the controller's clock
+  std::vector<KernelFault> faults;
+};
+
+struct FailureCase {
+  const Catalog& catalog;
+  const AttemptRecord& attempt;
+  const Fact& failing;  // the event that says the attempt failed
+  Instant failed_at;
+  Instant onset;                   // a collective's time-out is printed long after it began
+  std::vector<JobLine> lines;      // by time, then as they came
+  std::vector<NodeFaults> nodes;   // kernel faults near the failure on nodes of the attempt
+  std::vector<std::string> heard;  // nodes of the attempt whose kernel or agent was heard at all
+  std::vector<std::string> down;   // nodes of the attempt that the scheduler has lost
+  std::vector<std::string>
+      suspected_before;  // nodes on which this job's family met hardware trouble lately
+
+  [[nodiscard]] bool hears(std::string_view node) const;
+  [[nodiscard]] std::string first_node_unheard() const;
+};
+
+/// What a rule makes of a case.
+struct Explanation {
+  std::string_view rule;
+  const Cause* cause = nullptr;
+  Subject subject;
+  bool sure = false;  // may be confirmed once late evidence has been waited for
+  bool unknown = false;
+  double confidence = 0;
+  Instant since;
+  std::vector<const Event*> evidence;  // first cause first
+  std::vector<const Event*> consequences;
+  std::vector<std::string> missing;
+  std::string text;
+
+  std::string node;             // the node on which it broke, "" if none is to be named
+  bool hardware = false;        // speaks of broken hardware
+  bool whole_workload = false;  // would have happened on any node
+};
+
+using FailureRule = std::optional<Explanation> (*)(const FailureCase&);
+
+struct NamedRule {
+  std::string_view name;
+  FailureRule explain;
+};
+
+/// The rules in the order in which they are asked; the first that has an answer wins.
+const std::vector<NamedRule>& failure_rules();
+
+/// Never empty-handed: if no rule knows, the cause is unknown and `missing` says what to send.
+Explanation explain(const FailureCase& failure);
+
+/// The line as rules compare it: numbers, addresses and everything in brackets are the same on all
+/// ranks or none.
+std::string normalised(std::string_view line);
+
+/// True for a line that can be a first cause.
+bool is_root(const JobLine& line);
+/// True for a job's words about broken hardware ("uncorrectable ECC error"): decisive, and of a
+/// hardware class.
+bool says_hardware(const JobLine& line);
+/// Rank, node or attempt: the narrowest that is known.
+Subject place_of(const JobLine& line, const FailureCase& failure);
+/// "rank 3 on n2", "n2", "an unnamed rank".
+std::string place_text(const JobLine& line);
+
+/// An explanation with this cause whose first evidence is `line`.
+Explanation explanation_from(const JobLine& line, std::string_view cause,
+                             const FailureCase& failure);
+/// "kernel log of n3"; of all nodes of the attempt if the node is not known.
+std::string kernel_log_of(const std::string& node, const FailureCase& failure);
+
+// The rules, by file.
+std::optional<Explanation> rule_kernel_fault(const FailureCase& failure);  // hardware_rules.cc
+std::optional<Explanation> rule_node_failed(const FailureCase& failure);
+std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure);
+std::optional<Explanation> rule_after_success(const FailureCase& failure);  // scheduler_rules.cc
+std::optional<Explanation> rule_ended_on_purpose(const FailureCase& failure);
+std::optional<Explanation> rule_out_of_memory(const FailureCase& failure);
+std::optional<Explanation> rule_killed(const FailureCase& failure);
+std::optional<Explanation> rule_first_exit(const FailureCase& failure);
+std::optional<Explanation> rule_same_on_all_ranks(const FailureCase& failure);  // program_rules.cc
+std::optional<Explanation> rule_repeats_on_suspect(const FailureCase& failure);
+std::optional<Explanation> rule_first_error(const FailureCase& failure);
+std::optional<Explanation> rule_gpu_fault_of_program(const FailureCase& failure);
+std::optional<Explanation> rule_transfer_failed(const FailureCase& failure);  // collective_rules.cc
+std::optional<Explanation> rule_collective_timeout(const FailureCase& failure);
+std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure);
+
+}  // namespace faultline

@@ -1,0 +1,245 @@
+#include "detect/failure_desk.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "model/names.h"
+
+namespace faultline {
+namespace {
+
+bool failed(AttemptState state) { return ended(state) && state != AttemptState::completed; }
+
+bool says_down(std::string_view state) {
+  const std::string text = to_lower(state);
+  return text.find("down") != std::string::npos ||
+         text.find("not_responding") != std::string::npos ||
+         text.find("no_respond") != std::string::npos || text.find("fail") != std::string::npos ||
+         text.ends_with("*");
+}
+
+/// First number of "136" or "3-5,9": srun names the tasks that ended together.
+std::int32_t first_number(std::string_view text) {
+  const auto end = text.find_first_not_of("0123456789");
+  return parse_number<std::int32_t>(text.substr(0, end)).value_or(-1);
+}
+
+std::string host_in(const Event& event) {
+  if (const auto host = event.field("host"); !host.empty()) return std::string(host);
+  const auto hosts = event.field("hosts");
+  if (hosts.empty() || hosts.size() > 256) return {};
+  const auto names = expand_hostlist(hosts, 2);
+  return names.ok() && names.value().size() == 1 ? names.value().front() : std::string{};
+}
+
+JobLine make_line(const Fact& fact, const AttemptRecord& attempt, const Catalog& catalog) {
+  JobLine line;
+  const Event& event = fact.event;
+  line.fact = &fact;
+  line.signature = catalog.signature(event.signature);
+  line.cause = line.signature == nullptr ? nullptr : catalog.cause(line.signature->cause);
+  line.rank = first_number(event.field("rank"));
+  if (line.rank < 0) line.rank = first_number(event.field("tasks"));
+  if (line.rank < 0 && event.subject.kind == SubjectKind::rank) line.rank = event.subject.rank;
+  const std::string host = event.subject.node.empty() ? host_in(event) : event.subject.node;
+  if (const std::string* node = attempt.node_called(host)) line.node = *node;
+  if (line.node.empty() && attempt.nodes.empty()) line.node = host;
+  if (line.rank < 0 && !line.node.empty())
+    line.rank = attempt.rank_at(line.node, first_number(event.field("local_rank")));
+  if (line.node.empty()) {
+    const RankPlace* place = attempt.place_of(line.rank);
+    if (place != nullptr) line.node = place->node;
+  }
+  if (line.node.empty() && attempt.nodes.size() == 1) line.node = attempt.nodes.front();
+  return line;
+}
+
+/// The collective that timed out had been waited for this long when it was printed.
+Instant onset_of(const JobLine& line) {
+  const auto waited = parse_number<std::int64_t>(line.fact->event.field("timeout_ms")).value_or(0);
+  return line.fact->at -
+         std::chrono::milliseconds{std::clamp<std::int64_t>(waited, 0, 24LL * 3600 * 1000)};
+}
+
+}  // namespace
+
+void ClockOffsets::observe(const Event& event) {
+  if (event.reporter.empty() || !known(event.observed_at) || !known(event.received_at)) return;
+  if (event.clock != ClockDomain::node_kernel && event.clock != ClockDomain::node_wall) return;
+  const Duration delay = event.received_at - event.observed_at;
+  const auto [entry, fresh] = least_delay_.try_emplace(event.reporter, delay);
+  if (!fresh) entry->second = std::min(entry->second, delay);
+}
+
+Duration ClockOffsets::of(const std::string& reporter) const {
+  const auto entry = least_delay_.find(reporter);
+  if (entry == least_delay_.end() || entry->second > clock_offset_max ||
+      entry->second < -clock_offset_max)
+    return {};
+  return std::max(entry->second,
+                  Duration{0});  // a clock ahead was cut to the time of arrival already
+}
+
+void FailureDesk::observe(const Event& event) {
+  clocks_.observe(event);
+  observe_node(event);
+  observe_attempt(event);
+}
+
+void FailureDesk::observe_node(const Event& event) {
+  const std::string& node = node_of(event);
+  if (node.empty()) return;
+  if (event.kind == EventKind::node_seen) {
+    if (says_down(event.field("state"))) {
+      down_.try_emplace(node, happened_at(event));
+    } else {
+      down_.erase(node);
+    }
+  }
+  if (event.source == EventSource::agent || event.source == EventSource::kernel_log) {
+    if (heard_.size() < desk_nodes_max) heard_.insert(node);
+  }
+  if (event.source != EventSource::kernel_log || event.kind != EventKind::log_signature) return;
+  if (kernel_.size() >= desk_nodes_max && !kernel_.contains(node)) return;
+  EventWindow& window = kernel_.try_emplace(node, desk_node_facts_max).first->second;
+  window.forget_before(learnt_at(event) - catalog_.policy().limits.repeat_window);
+  if (!window.add(event)) return;
+  for (const AttemptId& id : open_) {
+    const AttemptRecord* record = attempts_.find(id);
+    if (record == nullptr) continue;
+    if (std::find(record->nodes.begin(), record->nodes.end(), node) != record->nodes.end())
+      lines_[id].news = true;
+  }
+}
+
+void FailureDesk::observe_attempt(const Event& event) {
+  const AttemptRecord* record = attempts_.observe(event);
+  for (const AttemptId& id : attempts_.take_forgotten()) {
+    lines_.erase(id);
+    open_.erase(id);
+  }
+  if (record == nullptr) return;
+  Lines& lines = lines_[record->id];
+  const bool job_line =
+      event.kind == EventKind::log_signature && event.source != EventSource::kernel_log;
+  if (job_line && !open_.contains(record->id))
+    lines.window.forget_before(learnt_at(event) - running_lines_span);
+  const bool is_news = (job_line && lines.window.add(event)) ||
+                       event.kind == EventKind::attempt_ended ||
+                       event.kind == EventKind::rank_exited;
+  lines.news = lines.news || is_news;
+  if (event.kind == EventKind::attempt_ended || failing_of(*record) != nullptr)
+    open_.insert(record->id);
+}
+
+/// The end if it was a failure, or else the first rank that failed; nullptr if nothing failed.
+const Fact* FailureDesk::failing_of(const AttemptRecord& record) const {
+  if (record.end) return failed(record.state) ? &*record.end : nullptr;
+  const Fact* first = nullptr;
+  for (const auto& [rank, exit] : record.failed_ranks) {
+    if (first == nullptr || exit.at < first->at) first = &exit;
+  }
+  return first;
+}
+
+void FailureDesk::evaluate(Instant now,
+                           const std::function<void(const ExplainedFailure&)>& explained,
+                           const std::function<void(const AttemptId&, bool)>& closed) {
+  for (auto id = open_.begin(); id != open_.end();) {
+    const AttemptRecord* record = attempts_.find(*id);
+    const Fact* failing = record == nullptr ? nullptr : failing_of(*record);
+    if (failing == nullptr || (record->end && now - failing->arrived > after_failure)) {
+      closed(*id, failing != nullptr);
+      lines_.erase(*id);
+      id = open_.erase(id);
+      continue;
+    }
+    Lines& lines = lines_[*id];
+    if (lines.news || !lines.settled) explain_attempt(*record, *failing, lines, now, explained);
+    ++id;
+  }
+}
+
+void FailureDesk::explain_attempt(const AttemptRecord& record, const Fact& failing, Lines& lines,
+                                  Instant now,
+                                  const std::function<void(const ExplainedFailure&)>& explained) {
+  FailureCase failure{catalog_, record, failing, failing.at, failing.at, lines_of(record, lines),
+                      {},       {},     {},      {}};
+  for (const auto& [rank, exit] : record.failed_ranks)
+    failure.failed_at = std::min(failure.failed_at, exit.at);
+  failure.onset = failure.failed_at;
+  for (const JobLine& line : failure.lines) failure.onset = std::min(failure.onset, onset_of(line));
+  failure.nodes = faults_of(failure);
+  for (const std::string& node : record.nodes) {
+    if (heard_.contains(node)) failure.heard.push_back(node);
+    if (down_.contains(node)) failure.down.push_back(node);
+  }
+  failure.suspected_before = suspected_before(record, failure.failed_at);
+  const Explanation explanation = explain(failure);
+  lines.news = false;
+  lines.settled = now - failing.arrived >= catalog_.policy().limits.lateness;
+  remember_suspicion(failure, explanation);
+  explained({failure, explanation, lines.settled});
+}
+
+std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Lines& lines) const {
+  std::vector<JobLine> known_lines;
+  for (const Fact& fact : lines.window.facts()) {
+    JobLine line = make_line(fact, record, catalog_);
+    if (line.cause == nullptr) continue;
+    const SignatureUse use = line.signature->use;
+    if (use == SignatureUse::identity || use == SignatureUse::clears) continue;
+    known_lines.push_back(std::move(line));
+  }
+  return known_lines;
+}
+
+std::vector<NodeFaults> FailureDesk::faults_of(const FailureCase& failure) const {
+  std::vector<NodeFaults> all;
+  const Instant from = std::min(failure.onset, failure.failed_at) - before_failure;
+  const Instant to = failure.failed_at + after_failure;
+  for (const std::string& node : failure.attempt.nodes) {
+    const auto window = kernel_.find(node);
+    if (window == kernel_.end()) continue;
+    NodeFaults faults{node, clocks_.of(node), judge_kernel_facts(window->second.facts(), catalog_)};
+    for (KernelFault& fault : faults.faults) {
+      std::erase_if(fault.evidence, [&](const Fact* fact) {
+        const Instant at = fact->at + faults.clock_offset;
+        return at < from || at > to;
+      });
+    }
+    std::erase_if(faults.faults, [](const KernelFault& fault) { return fault.evidence.empty(); });
+    if (!faults.faults.empty()) all.push_back(std::move(faults));
+  }
+  return all;
+}
+
+void FailureDesk::remember_suspicion(const FailureCase& failure, const Explanation& explanation) {
+  auto& family = suspicions_[failure.attempt.family()];
+  if (!explanation.hardware) {
+    family.erase(failure.attempt.id);
+  } else {
+    Suspicion& suspicion = family[failure.attempt.id];
+    suspicion.at = failure.failed_at;
+    suspicion.nodes = {explanation.node};
+    if (explanation.node.empty())
+      suspicion.nodes = {failure.attempt.nodes.begin(), failure.attempt.nodes.end()};
+  }
+  if (family.empty()) suspicions_.erase(failure.attempt.family());
+  while (suspicions_.size() > attempts_max) suspicions_.erase(suspicions_.begin());
+}
+
+std::vector<std::string> FailureDesk::suspected_before(const AttemptRecord& record,
+                                                       Instant failed_at) const {
+  std::vector<std::string> nodes;
+  const auto family = suspicions_.find(record.family());
+  if (family == suspicions_.end()) return nodes;
+  for (const auto& [id, suspicion] : family->second) {
+    const bool lately = failed_at - suspicion.at <= catalog_.policy().limits.repeat_window;
+    if (id == record.id || !lately || suspicion.at > failed_at) continue;
+    nodes.insert(nodes.end(), suspicion.nodes.begin(), suspicion.nodes.end());
+  }
+  return nodes;
+}
+
+}  // namespace faultline

@@ -1,0 +1,85 @@
+// Collects what is said about each attempt and its nodes, and lays a case before the rules when an
+// attempt has failed. Two detectors look at failures, each with a desk of its own.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "detect/failure_case.h"
+
+namespace faultline {
+
+inline constexpr std::size_t attempt_lines_max = 10000;
+inline constexpr std::size_t desk_node_facts_max = 512;
+inline constexpr std::size_t desk_nodes_max = 65536;
+/// A running job's lines older than this are not about its next failure; a collective's time-out
+/// carries its own onset.
+inline constexpr Duration running_lines_span = std::chrono::minutes{15};
+/// A larger difference between a clock and ours is a log read later, not a clock that is off.
+inline constexpr Duration clock_offset_max = std::chrono::minutes{10};
+
+/// How far each reporter's clock is behind ours: the least that an event took to arrive.
+class ClockOffsets {
+ public:
+  void observe(const Event& event);
+  [[nodiscard]] Duration of(const std::string& reporter) const;
+
+ private:
+  std::map<std::string, Duration> least_delay_;
+};
+
+struct ExplainedFailure {
+  const FailureCase& failure;
+  const Explanation& explanation;
+  bool settled;  // late evidence has been waited for
+};
+
+class FailureDesk {
+ public:
+  explicit FailureDesk(const Catalog& catalog) : catalog_(catalog) {}
+
+  void observe(const Event& event);
+  /// Calls `explained` for each open failure with news, and `closed` for each attempt that is over:
+  /// explained for good, or never failed (then `failed` is false and what was suspected of it does
+  /// not hold).
+  void evaluate(Instant now, const std::function<void(const ExplainedFailure&)>& explained,
+                const std::function<void(const AttemptId&, bool failed)>& closed);
+
+ private:
+  struct Lines {
+    EventWindow window{attempt_lines_max};
+    bool news = false;
+    bool settled = false;  // as of the last explanation
+  };
+  struct Suspicion {
+    std::set<std::string> nodes;
+    Instant at;
+  };
+
+  void observe_attempt(const Event& event);
+  void observe_node(const Event& event);
+  [[nodiscard]] const Fact* failing_of(const AttemptRecord& record) const;
+  void explain_attempt(const AttemptRecord& record, const Fact& failing, Lines& lines, Instant now,
+                       const std::function<void(const ExplainedFailure&)>& explained);
+  [[nodiscard]] std::vector<JobLine> lines_of(const AttemptRecord& record,
+                                              const Lines& lines) const;
+  [[nodiscard]] std::vector<NodeFaults> faults_of(const FailureCase& failure) const;
+  void remember_suspicion(const FailureCase& failure, const Explanation& explanation);
+  [[nodiscard]] std::vector<std::string> suspected_before(const AttemptRecord& record,
+                                                          Instant failed_at) const;
+
+  const Catalog& catalog_;
+  AttemptTracker attempts_;
+  ClockOffsets clocks_;
+  std::map<AttemptId, Lines> lines_;
+  std::set<AttemptId> open_;                   // failed, or gone and to be closed
+  std::map<std::string, EventWindow> kernel_;  // by node
+  std::set<std::string> heard_;
+  std::map<std::string, Instant> down_;
+  std::map<std::string, std::map<AttemptId, Suspicion>> suspicions_;  // by family
+};
+
+}  // namespace faultline

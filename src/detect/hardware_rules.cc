@@ -1,0 +1,176 @@
+// Rules about hardware: what the kernel or the scheduler says of a node outranks what the job
+// prints.
+#include <algorithm>
+
+#include "detect/cause_ids.h"
+#include "detect/failure_case.h"
+
+namespace faultline {
+namespace {
+
+bool hardware_class(CauseClass kind) {
+  return kind == CauseClass::gpu || kind == CauseClass::node || kind == CauseClass::link ||
+         kind == CauseClass::nic || kind == CauseClass::network_switch ||
+         kind == CauseClass::storage || kind == CauseClass::power_thermal;
+}
+
+/// A GPU of the node that this attempt did not use is not its business. Only addresses can say so;
+/// indices cannot.
+bool used_by_attempt(const KernelFault& fault, const std::string& node,
+                     const AttemptRecord& attempt) {
+  if (fault.subject.kind != SubjectKind::gpu) return true;
+  bool addresses_known = false;
+  for (const auto& [rank, place] : attempt.ranks) {
+    if (place.node != node) continue;
+    for (const std::string& gpu : place.gpus) {
+      if (gpu.find(':') == std::string::npos) return true;
+      addresses_known = true;
+      if (gpu == fault.subject.part) return true;
+    }
+  }
+  return !addresses_known;
+}
+
+struct Candidate {
+  const NodeFaults* node = nullptr;
+  const KernelFault* fault = nullptr;
+  [[nodiscard]] Instant at() const { return fault->since() + node->clock_offset; }
+};
+
+std::vector<Candidate> candidates_of(const FailureCase& failure) {
+  std::vector<Candidate> candidates;
+  for (const NodeFaults& node : failure.nodes) {
+    for (const KernelFault& fault : node.faults) {
+      if (fault.program || !hardware_class(fault.cause->cause_class)) continue;
+      if (!used_by_attempt(fault, node.node, failure.attempt)) continue;
+      candidates.push_back({&node, &fault});
+    }
+  }
+  // Decisive before ambiguous, then the earliest; the node's name only makes the order stable.
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     if (a.fault->decisive != b.fault->decisive) return a.fault->decisive;
+                     return a.at() != b.at() ? a.at() < b.at() : a.node->node < b.node->node;
+                   });
+  return candidates;
+}
+
+/// True if the job, too, speaks of broken hardware on that node.
+const JobLine* job_agrees(const FailureCase& failure, const std::string& node) {
+  const auto line =
+      std::find_if(failure.lines.begin(), failure.lines.end(),
+                   [&](const JobLine& job) { return says_hardware(job) && job.node == node; });
+  return line == failure.lines.end() ? nullptr : &*line;
+}
+
+/// The nearest rival on another node, if the clocks cannot tell which of the two came first.
+const Candidate* tied(const std::vector<Candidate>& candidates) {
+  for (std::size_t i = 1; i < candidates.size(); ++i) {
+    const Candidate& other = candidates[i];
+    if (other.node == candidates[0].node || other.fault->decisive != candidates[0].fault->decisive)
+      continue;
+    if (other.at() - candidates[0].at() <= order_uncertainty) return &other;
+  }
+  return nullptr;
+}
+
+void add_job_lines(Explanation& explanation, const FailureCase& failure) {
+  for (const JobLine& line : failure.lines) {
+    const bool same_place = says_hardware(line) && line.node == explanation.node;
+    (same_place ? explanation.evidence : explanation.consequences).push_back(&line.fact->event);
+  }
+}
+
+}  // namespace
+
+std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
+  const std::vector<Candidate> candidates = candidates_of(failure);
+  if (candidates.empty()) return std::nullopt;
+  const Candidate& best = candidates.front();
+  const JobLine* agrees = job_agrees(failure, best.node->node);
+  Explanation explanation;
+  explanation.cause = best.fault->cause;
+  explanation.subject = best.fault->subject;
+  explanation.node = best.node->node;
+  explanation.hardware = true;
+  explanation.since = best.fault->since();
+  explanation.sure = best.fault->decisive || (agrees != nullptr && !best.fault->inferred);
+  explanation.confidence = best.fault->decisive ? 0.95 : (agrees != nullptr ? 0.85 : 0.5);
+  explanation.missing = best.fault->missing;
+  for (const Fact* fact : best.fault->evidence) explanation.evidence.push_back(&fact->event);
+  for (const Fact* fact : best.fault->consequences)
+    explanation.consequences.push_back(&fact->event);
+  add_job_lines(explanation, failure);
+  explanation.text = "The kernel of " + explanation.node +
+                     " reported: " + best.fault->cause->summary + " (" +
+                     best.fault->subject.text() + "). " + best.fault->note;
+  if (const Candidate* rival = tied(candidates)) {
+    explanation.confidence = std::min(explanation.confidence, 0.6);
+    explanation.text += " " + rival->node->node + " reported " + rival->fault->cause->summary +
+                        " at the same time; which came first cannot be told.";
+  }
+  return explanation;
+}
+
+std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
+  const Event& end = failure.failing.event;
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::node_lost);
+  explanation.hardware = true;
+  explanation.since = failure.failed_at;
+  for (const JobLine& line : failure.lines) {
+    if (line.cause->id == cause_id::node_lost && is_root(line)) {
+      explanation.evidence.push_back(&line.fact->event);
+      if (explanation.node.empty()) explanation.node = line.node;
+      explanation.since = std::min(explanation.since, line.fact->at);
+    }
+  }
+  const bool scheduler_says = failure.attempt.state == AttemptState::node_fail;
+  if (scheduler_says) explanation.evidence.push_back(&end);
+  if (explanation.evidence.empty()) return std::nullopt;
+  for (const std::string_view field : {"failed_node", "node"}) {
+    if (const std::string* node = failure.attempt.node_called(end.field(field)))
+      explanation.node = *node;
+  }
+  if (explanation.node.empty() && failure.down.size() == 1) explanation.node = failure.down.front();
+  if (explanation.node.empty() && failure.attempt.nodes.size() == 1)
+    explanation.node = failure.attempt.nodes.front();
+  explanation.sure = scheduler_says && !explanation.node.empty();
+  explanation.confidence = explanation.sure ? 0.9 : 0.6;
+  for (const JobLine& line : failure.lines) explanation.consequences.push_back(&line.fact->event);
+  if (explanation.node.empty()) {
+    explanation.subject = Subject::of_attempt(failure.attempt.id);
+    explanation.text = "A node of the attempt failed; which one is not known here.";
+    explanation.missing.push_back(
+        "the scheduler's record of the failed node (sacct field FailedNode)");
+  } else {
+    explanation.subject = Subject::of_node(explanation.node);
+    explanation.text = explanation.node + " failed under the attempt.";
+    explanation.missing.push_back(kernel_log_of(explanation.node, failure));
+  }
+  return explanation;
+}
+
+std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure) {
+  const auto first = std::find_if(failure.lines.begin(), failure.lines.end(), says_hardware);
+  if (first == failure.lines.end()) return std::nullopt;
+  Explanation explanation = explanation_from(*first, first->cause->id, failure);
+  if (!first->node.empty()) explanation.subject = Subject::of_node(first->node);
+  explanation.hardware = true;
+  explanation.confidence = first->node.empty() ? 0.6 : 0.7;
+  for (const JobLine& line : failure.lines) {
+    const bool same = says_hardware(line) && line.rank == first->rank && line.node == first->node;
+    (same ? explanation.evidence : explanation.consequences).push_back(&line.fact->event);
+  }
+  explanation.text =
+      place_text(*first) + " printed a hardware error: " + first->cause->summary +
+      ". Only the job says so, so it stays a suspicion until the kernel or a test agrees.";
+  if (first->node.empty()) {
+    explanation.missing.push_back("where " + place_text(*first) +
+                                  " ran (rank to node map, or a log for each rank)");
+  }
+  explanation.missing.push_back(kernel_log_of(first->node, failure));
+  return explanation;
+}
+
+}  // namespace faultline

@@ -1,0 +1,172 @@
+// Rules about the program: its own errors are never a node's fault, and least of all when every
+// rank has them.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "detect/cause_ids.h"
+#include "detect/failure_case.h"
+
+namespace faultline {
+namespace {
+
+/// All ranks of a workload fail of one cause inside this.
+constexpr Duration same_failure_span = std::chrono::seconds{60};
+
+/// Errors that say how a job came down rather than why.
+bool aftermath(const JobLine& line) {
+  static constexpr std::string_view causes[] = {"software.collective_timeout",
+                                                "software.watchdog_stuck",
+                                                "software.peer_lost",
+                                                "software.teardown",
+                                                "software.worker_failed",
+                                                "software.task_failed",
+                                                "software.nccl_warning",
+                                                "software.actor_died",
+                                                "unknown.rendezvous_lost",
+                                                "unknown.sigkill",
+                                                "link.ib_completion_error",
+                                                "env.terminated",
+                                                "env.cancelled",
+                                                "env.requeued",
+                                                "software.teardown_after_success"};
+  return std::find(std::begin(causes), std::end(causes), line.cause->id) != std::end(causes);
+}
+
+bool own_error(const JobLine& line) { return is_root(line) && !aftermath(line); }
+
+/// The first error of each rank.
+std::map<std::int32_t, const JobLine*> first_errors(const FailureCase& failure) {
+  std::map<std::int32_t, const JobLine*> first;
+  for (const JobLine& line : failure.lines) {
+    if (line.rank >= 0 && own_error(line)) first.try_emplace(line.rank, &line);
+  }
+  return first;
+}
+
+bool same_failure(const JobLine& a, const JobLine& b) {
+  return a.fact->event.signature == b.fact->event.signature ||
+         normalised(a.fact->event.raw.text) == normalised(b.fact->event.raw.text);
+}
+
+const JobLine* first_of(const FailureCase& failure, bool (*wanted)(const JobLine&)) {
+  const auto line = std::find_if(failure.lines.begin(), failure.lines.end(), wanted);
+  return line == failure.lines.end() ? nullptr : &*line;
+}
+
+bool communication_trouble(const JobLine& line) {
+  return line.cause->id == cause_id::collective_timeout ||
+         (line.cause->id == cause_id::ib_completion && is_root(line));
+}
+
+bool never_the_node(const Cause& cause) {
+  return cause.cause_class == CauseClass::software ||
+         cause.cause_class == CauseClass::environment ||
+         cause.cause_class == CauseClass::workload || cause.cause_class == CauseClass::storage;
+}
+
+/// An exception among ranks that wait for each other may be what the wait ended with. It is a cause
+/// of its own only if it came before the first word about communication.
+const JobLine* first_own_error(const FailureCase& failure) {
+  const JobLine* error = first_of(failure, own_error);
+  const JobLine* trouble = first_of(failure, communication_trouble);
+  return error != nullptr && trouble != nullptr && trouble < error ? nullptr : error;
+}
+
+}  // namespace
+
+std::optional<Explanation> rule_same_on_all_ranks(const FailureCase& failure) {
+  const auto first = first_errors(failure);
+  if (first.size() < 2) return std::nullopt;
+  const std::set<std::int32_t> world = failure.attempt.world();
+  std::set<std::string> nodes;
+  const JobLine* earliest = first.begin()->second;
+  const JobLine* latest = earliest;
+  for (const auto& [rank, line] : first) {
+    if (!same_failure(*line, *first.begin()->second)) return std::nullopt;
+    if (line->fact->at < earliest->fact->at) earliest = line;
+    if (line->fact->at > latest->fact->at) latest = line;
+    if (!line->node.empty()) nodes.insert(line->node);
+  }
+  if (latest->fact->at - earliest->fact->at > same_failure_span) return std::nullopt;
+  const bool all =
+      !world.empty() && std::all_of(world.begin(), world.end(),
+                                    [&](std::int32_t rank) { return first.contains(rank); });
+  if (!world.empty() && !all) return std::nullopt;
+  // One bad node can make all of its own ranks fail alike; it cannot do so to another node's.
+  if (says_hardware(*earliest) && nodes.size() < 2) return std::nullopt;
+  Explanation explanation = explanation_from(*earliest, cause_id::same_on_all_ranks, failure);
+  explanation.subject = Subject::of_attempt(failure.attempt.id);
+  explanation.node.clear();
+  explanation.sure = all;
+  explanation.whole_workload = true;
+  explanation.confidence = all ? 0.95 : 0.7;
+  for (const auto& [rank, line] : first) explanation.evidence.push_back(&line->fact->event);
+  explanation.text = (all ? "All " : "All reporting ") + std::to_string(first.size()) +
+                     " ranks failed alike (" + earliest->cause->summary +
+                     "): it is the workload, not a node.";
+  if (!all) explanation.missing.push_back("the output of the other ranks, if there are any");
+  return explanation;
+}
+
+std::optional<Explanation> rule_repeats_on_suspect(const FailureCase& failure) {
+  const JobLine* error = first_own_error(failure);
+  if (error == nullptr || error->cause->id != cause_id::gpu_out_of_memory) return std::nullopt;
+  const auto& suspects = failure.suspected_before;
+  if (error->node.empty() ||
+      std::find(suspects.begin(), suspects.end(), error->node) == suspects.end())
+    return std::nullopt;
+  Explanation explanation = explanation_from(*error, cause_id::repeat_offender, failure);
+  explanation.subject = Subject::of_node(error->node);
+  explanation.hardware = true;
+  explanation.confidence = 0.6;
+  explanation.text =
+      place_text(*error) +
+      " ran out of GPU memory on a node where this job met hardware trouble before: a broken "
+      "GPU that keeps memory is likelier than the program.";
+  explanation.missing.push_back(kernel_log_of(error->node, failure));
+  return explanation;
+}
+
+std::optional<Explanation> rule_first_error(const FailureCase& failure) {
+  const JobLine* error = first_own_error(failure);
+  if (error == nullptr) return std::nullopt;
+  Explanation explanation = explanation_from(*error, error->cause->id, failure);
+  const bool program = never_the_node(*error->cause);
+  explanation.sure = program && error->signature->strength == Strength::decisive;
+  explanation.confidence = explanation.sure ? 0.85 : 0.5;
+  for (const JobLine& line : failure.lines) {
+    if (&line != error) explanation.consequences.push_back(&line.fact->event);
+  }
+  explanation.text =
+      "The first error came from " + place_text(*error) + ": " + error->cause->summary + ".";
+  if (!program) {
+    explanation.text += " That may be the program or the GPU.";
+    explanation.missing.push_back(kernel_log_of(error->node, failure));
+  }
+  return explanation;
+}
+
+std::optional<Explanation> rule_gpu_fault_of_program(const FailureCase& failure) {
+  for (const NodeFaults& node : failure.nodes) {
+    for (const KernelFault& fault : node.faults) {
+      if (!fault.program) continue;
+      Explanation explanation;
+      explanation.cause = fault.cause;
+      explanation.subject = Subject::of_attempt(failure.attempt.id);
+      explanation.node = node.node;
+      explanation.since = fault.since();
+      explanation.sure = !fault.inferred;
+      explanation.confidence = fault.confidence;
+      for (const Fact* fact : fault.evidence) explanation.evidence.push_back(&fact->event);
+      for (const JobLine& line : failure.lines)
+        explanation.consequences.push_back(&line.fact->event);
+      explanation.text = fault.note;
+      explanation.missing = fault.missing;
+      return explanation;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace faultline

@@ -1,0 +1,217 @@
+// A node on which a second attempt fails is suspected even when the two failures look different: a
+// broken GPU shows itself as an ECC error today and as "out of memory" tomorrow. What counts is the
+// node of the rank that failed, not any node of the job, and only failures that a node can cause.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "detect/cause_ids.h"
+#include "detect/failure_desk.h"
+#include "detect/verdict_book.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t blames_max = 4096;
+
+/// What one failed attempt says about a node.
+struct Blame {
+  AttemptId attempt;
+  std::string family;
+  std::string user;
+  std::string node;                // "" if hardware was named without a place
+  std::vector<std::string> nodes;  // of the attempt
+  Instant at;
+  bool hardware = false;
+  std::string key;  // cause and wording, to tell the same bug again
+  std::string text;
+  std::vector<Event> evidence;
+};
+
+/// Errors that a program makes on any node.
+bool never_a_node(const Explanation& explanation) {
+  if (explanation.hardware) return false;
+  const std::string& cause = explanation.cause->id;
+  if (cause == cause_id::gpu_out_of_memory) return false;
+  const CauseClass kind = explanation.cause->cause_class;
+  return kind == CauseClass::environment || kind == CauseClass::workload ||
+         kind == CauseClass::storage || cause == "software.device_assert" ||
+         cause == cause_id::missing_file;
+}
+
+bool counts(const FailureCase& failure, const Explanation& explanation) {
+  if (explanation.whole_workload || never_a_node(explanation)) return false;
+  if (explanation.hardware) return true;
+  // A single rank is the whole workload: nothing tells its own error from the node's.
+  return !explanation.node.empty() && failure.attempt.ranks.size() != 1;
+}
+
+Blame make_blame(const FailureCase& failure, const Explanation& explanation) {
+  Blame blame;
+  blame.attempt = failure.attempt.id;
+  blame.family = failure.attempt.family();
+  blame.user = failure.attempt.user;
+  blame.node = explanation.node;
+  blame.nodes = failure.attempt.nodes;
+  blame.at = failure.failed_at;
+  blame.hardware = explanation.hardware;
+  blame.key = explanation.cause->id + "|" + normalised(explanation.evidence.front()->raw.text);
+  blame.text = explanation.cause->summary;
+  blame.evidence = {*explanation.evidence.front()};
+  if (explanation.evidence.front()->id != failure.failing.event.id)
+    blame.evidence.push_back(failure.failing.event);
+  return blame;
+}
+
+using Blames = std::vector<const Blame*>;
+
+class RepeatOffender final : public Detector {
+ public:
+  explicit RepeatOffender(const Catalog& catalog) : catalog_(catalog), desk_(catalog) {}
+
+  std::string_view name() const override { return "repeat_offender"; }
+
+  void observe(const Event& event) override {
+    desk_.observe(event);
+    const bool passed = event.kind == EventKind::test_finished && event.field("exit_code") == "0";
+    const bool returned =
+        event.kind == EventKind::person_request && event.field("request") == "return";
+    if (!passed && !returned) return;
+    const std::string& node = node_of(event);
+    anew_since_[node] = happened_at(event);
+    book_.forget(node);
+  }
+
+  void evaluate(Instant now, VerdictSink& verdicts) override {
+    std::set<std::string> touched;
+    desk_.evaluate(
+        now,
+        [&](const ExplainedFailure& explained) {
+          if (explained.settled) take(explained, touched);
+        },
+        [&](const AttemptId& id, bool failed) {
+          if (!failed) drop(id, touched);
+        });
+    for (const std::string& node : touched) judge(node, now, verdicts);
+  }
+
+ private:
+  void drop(const AttemptId& id, std::set<std::string>& touched) {
+    const auto blame = blames_.find(id);
+    if (blame == blames_.end()) return;
+    touched.insert(blame->second.nodes.begin(), blame->second.nodes.end());
+    if (!blame->second.node.empty()) touched.insert(blame->second.node);
+    blames_.erase(blame);
+  }
+
+  void take(const ExplainedFailure& explained, std::set<std::string>& touched) {
+    drop(explained.failure.attempt.id, touched);
+    const Explanation& explanation = explained.explanation;
+    if (explanation.cause == nullptr || explanation.evidence.empty() ||
+        !counts(explained.failure, explanation))
+      return;
+    const Blame& blame = blames_[explained.failure.attempt.id] =
+        make_blame(explained.failure, explanation);
+    if (blame.node.empty()) touched.insert(blame.nodes.begin(), blame.nodes.end());
+    if (!blame.node.empty()) touched.insert(blame.node);
+    while (blames_.size() > blames_max) forget_oldest();
+  }
+
+  void forget_oldest() {
+    blames_.erase(
+        std::min_element(blames_.begin(), blames_.end(),
+                         [](const auto& a, const auto& b) { return a.second.at < b.second.at; }));
+  }
+
+  /// The same user's same error on another node: it goes where the program goes.
+  bool follows_the_program(const Blame& blame) const {
+    if (blame.hardware) return false;
+    return std::any_of(blames_.begin(), blames_.end(), [&](const auto& entry) {
+      const Blame& other = entry.second;
+      const bool same_program =
+          other.key == blame.key && (other.user == blame.user || other.family == blame.family);
+      return same_program && !other.node.empty() && other.node != blame.node;
+    });
+  }
+
+  Blames against(const std::string& node, Instant now) const {
+    const auto anew = anew_since_.find(node);
+    Blames blames;
+    for (const auto& [id, blame] : blames_) {
+      if (now - blame.at > catalog_.policy().limits.repeat_window) continue;
+      if (anew != anew_since_.end() && blame.at <= anew->second) continue;
+      const bool maybe = blame.node.empty() && std::find(blame.nodes.begin(), blame.nodes.end(),
+                                                         node) != blame.nodes.end();
+      if ((blame.node == node || maybe) && !follows_the_program(blame)) blames.push_back(&blame);
+    }
+    std::stable_sort(blames.begin(), blames.end(),
+                     [](const Blame* a, const Blame* b) { return a->at < b->at; });
+    return blames;
+  }
+
+  /// True if the attempts have this node in common and no other, or one of them names it.
+  static bool points_at(const std::string& node, const Blames& blames) {
+    if (std::any_of(blames.begin(), blames.end(),
+                    [&](const Blame* blame) { return blame->node == node; }))
+      return true;
+    for (const std::string& other : blames.front()->nodes) {
+      if (other == node) continue;
+      if (std::all_of(blames.begin(), blames.end(), [&](const Blame* blame) {
+            return std::find(blame->nodes.begin(), blame->nodes.end(), other) != blame->nodes.end();
+          })) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  static bool same_bug(const Blames& blames) {
+    return std::all_of(blames.begin(), blames.end(), [&](const Blame* blame) {
+      return !blame->hardware && blame->key == blames.front()->key &&
+             blame->family == blames.front()->family;
+    });
+  }
+
+  void judge(const std::string& node, Instant now, VerdictSink& sink) {
+    const Blames blames = against(node, now);
+    std::vector<Verdict> holding;
+    if (blames.size() >= 2 && points_at(node, blames) && !same_bug(blames))
+      holding.push_back(verdict_of(node, blames));
+    book_.settle(node, std::move(holding), catalog_, now, sink);
+  }
+
+  static Verdict verdict_of(const std::string& node, const Blames& blames) {
+    Verdict verdict;
+    verdict.cause = cause_id::repeat_offender;
+    verdict.subject = Subject::of_node(node);
+    verdict.attempt = blames.back()->attempt;
+    verdict.since = blames.front()->at;
+    std::string story;
+    bool hardware = false;
+    for (const Blame* blame : blames) {
+      for (const Event& event : blame->evidence) add_evidence(verdict, event);
+      hardware = hardware || blame->hardware;
+      story += (story.empty() ? "" : ", then ") + blame->attempt.text() + " (" + blame->text + ")";
+    }
+    // Without any word of hardware, two unrelated bugs on one node are a coincidence that happens.
+    verdict.status = hardware ? VerdictStatus::confirmed : VerdictStatus::suspected;
+    verdict.confidence = hardware ? 0.85 : 0.4;
+    verdict.explanation = std::to_string(blames.size()) + " attempts failed on " + node +
+                          " within a day: " + story + ".";
+    return verdict;
+  }
+
+  const Catalog& catalog_;
+  FailureDesk desk_;
+  std::map<AttemptId, Blame> blames_;
+  std::map<std::string, Instant> anew_since_;
+  VerdictBook book_{"repeat_offender"};
+};
+
+}  // namespace
+
+std::unique_ptr<Detector> make_repeat_offender(const Catalog& catalog) {
+  return std::make_unique<RepeatOffender>(catalog);
+}
+
+}  // namespace faultline

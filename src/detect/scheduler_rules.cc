@@ -1,0 +1,288 @@
+// Rules about how the attempt ended: on purpose, by memory, by a signal, or with nothing but an
+// exit code.
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "detect/cause_ids.h"
+#include "detect/failure_case.h"
+
+namespace faultline {
+namespace {
+
+bool is_one_of(std::string_view cause, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), cause) != list.end();
+}
+
+/// What comes with the end of a job that was finished: clean-up that hangs or is torn down.
+bool belongs_to_teardown(const JobLine& line) {
+  return !is_root(line) ||
+         is_one_of(line.cause->id,
+                   {"software.watchdog_stuck", cause_id::collective_timeout, "software.peer_lost",
+                    "software.nccl_warning", "software.nccl_system_error", cause_id::worker_failed,
+                    "software.task_failed", cause_id::rendezvous_lost, "env.terminated",
+                    cause_id::teardown_after_success});
+}
+
+std::optional<Explanation> by_state(const FailureCase& failure) {
+  std::string_view cause;
+  switch (failure.attempt.state) {
+    case AttemptState::timeout: cause = cause_id::time_limit; break;
+    case AttemptState::preempted: cause = cause_id::preempted; break;
+    case AttemptState::cancelled: cause = cause_id::cancelled; break;
+    case AttemptState::requeued: cause = cause_id::requeued; break;
+    case AttemptState::pending:
+    case AttemptState::running:
+    case AttemptState::completing:
+    case AttemptState::completed:
+    case AttemptState::failed:
+    case AttemptState::node_fail:
+    case AttemptState::out_of_memory:
+    case AttemptState::unknown: return std::nullopt;
+  }
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause);
+  explanation.subject = Subject::of_attempt(failure.attempt.id);
+  explanation.since = failure.failed_at;
+  explanation.evidence.push_back(&failure.failing.event);
+  return explanation;
+}
+
+/// The scheduler's own words in the job's log. A plain cancellation or requeue is how it takes down
+/// a job that has failed already, so those words count only if no error came before them.
+std::optional<Explanation> by_words(const FailureCase& failure) {
+  bool failed_before = false;
+  for (const JobLine& line : failure.lines) {
+    const bool limit = is_one_of(line.cause->id, {cause_id::time_limit, cause_id::preempted});
+    const bool order = is_one_of(line.cause->id, {cause_id::cancelled, cause_id::requeued});
+    if (limit || (order && !failed_before)) {
+      Explanation explanation = explanation_from(line, line.cause->id, failure);
+      explanation.subject = Subject::of_attempt(failure.attempt.id);
+      return explanation;
+    }
+    failed_before = failed_before || (is_root(line) && line.signature->layer == Layer::application);
+  }
+  return std::nullopt;
+}
+
+/// Kernel lines about a job that ran out of memory, on a node of the attempt.
+const KernelFault* memory_fault(const FailureCase& failure, std::string& node) {
+  for (const NodeFaults& faults : failure.nodes) {
+    for (const KernelFault& fault : faults.faults) {
+      if (!is_one_of(fault.cause->id,
+                     {cause_id::out_of_memory_cgroup, cause_id::out_of_memory_host}))
+        continue;
+      const bool other_attempt =
+          fault.subject.kind == SubjectKind::attempt && fault.subject.attempt != failure.attempt.id;
+      const bool other_job = fault.subject.kind == SubjectKind::job &&
+                             fault.subject.attempt.job != failure.attempt.id.job;
+      if (other_attempt || other_job) continue;
+      node = faults.node;
+      return &fault;
+    }
+  }
+  return nullptr;
+}
+
+void add_all_lines(Explanation& explanation, const FailureCase& failure) {
+  for (const JobLine& line : failure.lines) explanation.consequences.push_back(&line.fact->event);
+}
+
+/// The launcher's line about a worker that died by `signal`, or a rank's exit.
+struct Killed {
+  const Fact* fact = nullptr;
+  std::int32_t rank = -1;
+  std::string node;
+  bool launcher_line = false;
+};
+
+std::optional<Killed> first_killed(const FailureCase& failure, int signal) {
+  std::optional<Killed> first;
+  for (const auto& [rank, exit] : failure.attempt.failed_ranks) {
+    if (signal_of(exit.event) != signal || (first && exit.at >= first->fact->at)) continue;
+    first = Killed{&exit, rank, node_of(exit.event), false};
+  }
+  for (const JobLine& line : failure.lines) {
+    if (signal_of(line.fact->event) != signal) continue;
+    if (!first || line.fact->at < first->fact->at)
+      first = Killed{line.fact, line.rank, line.node, true};
+  }
+  return first;
+}
+
+Subject subject_of(const Killed& killed, const FailureCase& failure) {
+  if (killed.rank >= 0) return Subject::of_rank(failure.attempt.id, killed.rank, killed.node);
+  return Subject::of_attempt(failure.attempt.id);
+}
+
+}  // namespace
+
+std::optional<Explanation> rule_after_success(const FailureCase& failure) {
+  const auto finished = std::find_if(
+      failure.lines.begin(), failure.lines.end(),
+      [](const JobLine& line) { return line.cause->id == cause_id::teardown_after_success; });
+  if (finished == failure.lines.end()) return std::nullopt;
+  const auto real_error =
+      std::find_if_not(failure.lines.begin(), failure.lines.end(), belongs_to_teardown);
+  if (real_error != failure.lines.end()) return std::nullopt;
+  Explanation explanation = explanation_from(*finished, cause_id::teardown_after_success, failure);
+  explanation.subject = Subject::of_attempt(failure.attempt.id);
+  explanation.node.clear();
+  explanation.sure = true;
+  explanation.whole_workload = true;
+  explanation.confidence = 0.85;
+  for (auto line = finished + 1; line != failure.lines.end(); ++line)
+    explanation.consequences.push_back(&line->fact->event);
+  explanation.text =
+      "The training had finished; what failed afterwards is its clean-up. No node is to blame.";
+  return explanation;
+}
+
+std::optional<Explanation> rule_ended_on_purpose(const FailureCase& failure) {
+  auto explanation = by_state(failure);
+  if (!explanation) explanation = by_words(failure);
+  if (!explanation || explanation->cause == nullptr) return std::nullopt;
+  explanation->sure = true;
+  explanation->whole_workload = true;
+  explanation->node.clear();
+  explanation->confidence = 0.95;
+  add_all_lines(*explanation, failure);
+  explanation->text = explanation->cause->summary + ". No node is to blame.";
+  return explanation;
+}
+
+std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
+  Explanation explanation;
+  const auto line =
+      std::find_if(failure.lines.begin(), failure.lines.end(), [](const JobLine& job) {
+        return is_one_of(job.cause->id,
+                         {cause_id::out_of_memory_cgroup, cause_id::out_of_memory_host}) &&
+               is_root(job);
+      });
+  if (const KernelFault* fault = memory_fault(failure, explanation.node)) {
+    explanation.cause = fault->cause;
+    explanation.since = fault->since();
+    for (const Fact* fact : fault->evidence) explanation.evidence.push_back(&fact->event);
+  } else if (line != failure.lines.end()) {
+    explanation.cause = line->cause;
+    explanation.since = line->fact->at;
+    explanation.node = line->node;
+    explanation.evidence.push_back(&line->fact->event);
+  } else if (failure.attempt.state == AttemptState::out_of_memory) {
+    explanation.cause = failure.catalog.cause(cause_id::out_of_memory_cgroup);
+    explanation.since = failure.failed_at;
+    explanation.evidence.push_back(&failure.failing.event);
+  } else {
+    return std::nullopt;
+  }
+  if (explanation.cause == nullptr) return std::nullopt;
+  explanation.subject = Subject::of_attempt(failure.attempt.id);
+  explanation.sure = true;
+  explanation.whole_workload = true;
+  explanation.confidence = 0.9;
+  add_all_lines(explanation, failure);
+  explanation.text = explanation.cause->summary +
+                     (explanation.node.empty() ? "" : " (on " + explanation.node + ")") +
+                     ". The kernel killed a process of the job; the node itself is not suspected.";
+  return explanation;
+}
+
+std::optional<Explanation> rule_killed(const FailureCase& failure) {
+  if (const auto bus = first_killed(failure, 7)) {
+    Explanation explanation;
+    explanation.cause = failure.catalog.cause(cause_id::shm_too_small);
+    explanation.subject = subject_of(*bus, failure);
+    explanation.node = bus->node;
+    explanation.confidence = 0.6;
+    explanation.since = bus->fact->at;
+    explanation.evidence.push_back(&bus->fact->event);
+    add_all_lines(explanation, failure);
+    explanation.text =
+        "A worker died of SIGBUS without any error text, as when /dev/shm is full. Bad host memory "
+        "can do the same.";
+    explanation.missing = {"size of /dev/shm inside the job", kernel_log_of(bus->node, failure)};
+    return explanation;
+  }
+  const auto kill = first_killed(failure, 9);
+  if (!kill) return std::nullopt;
+  Explanation explanation;
+  explanation.subject = subject_of(*kill, failure);
+  explanation.node = kill->node;
+  explanation.since = kill->fact->at;
+  explanation.evidence.push_back(&kill->fact->event);
+  explanation.missing = {kernel_log_of(kill->node, failure)};
+  add_all_lines(explanation, failure);
+  // A worker killed without a traceback, its peers taken down by the launcher, no word from the
+  // scheduler: mostly the kernel's out-of-memory killer. Where the node's kernel is listened to and
+  // said nothing, that guess is not allowed.
+  const bool kernel_silent =
+      kill->node.empty() ? !failure.heard.empty() : failure.hears(kill->node);
+  if (kill->launcher_line && !kernel_silent) {
+    explanation.cause = failure.catalog.cause(cause_id::out_of_memory_host);
+    explanation.confidence = 0.5;
+    explanation.text =
+        "A worker was killed by SIGKILL without a traceback and nobody says by whom. Mostly that "
+        "is the kernel "
+        "running out of host memory; the kernel log would prove it.";
+  } else {
+    explanation.cause = failure.catalog.cause(cause_id::sigkill);
+    explanation.unknown = true;
+    explanation.confidence = 0.4;
+    explanation.text = "A process was killed by SIGKILL, and nothing that was seen says by whom.";
+  }
+  return explanation;
+}
+
+std::optional<Explanation> rule_first_exit(const FailureCase& failure) {
+  // SIGTERM and SIGKILL are how the others are taken down; a crash or an exit code of its own comes
+  // first.
+  const Fact* first = nullptr;
+  for (const auto& [rank, exit] : failure.attempt.failed_ranks) {
+    const int signal = signal_of(exit.event);
+    if (signal == 15 || signal == 9) continue;
+    if (first == nullptr || exit.at < first->at) first = &exit;
+  }
+  const auto line =
+      std::find_if(failure.lines.begin(), failure.lines.end(), [](const JobLine& job) {
+        const int signal = signal_of(job.fact->event);
+        const bool failed =
+            is_one_of(job.cause->id,
+                      {"software.task_failed", cause_id::worker_failed, cause_id::crash_signal});
+        return failed && signal != 15 && signal != 9 && (job.rank >= 0 || !job.node.empty());
+      });
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::insufficient_evidence);
+  explanation.unknown = true;
+  explanation.confidence = 0.3;
+  std::string who;
+  if (first != nullptr) {
+    explanation.node = node_of(first->event);
+    explanation.subject =
+        Subject::of_rank(failure.attempt.id, first->event.subject.rank, explanation.node);
+    explanation.since = first->at;
+    explanation.evidence.push_back(&first->event);
+    who = "rank " + std::to_string(first->event.subject.rank);
+    if (!explanation.node.empty()) who += " on " + explanation.node;
+    if (const int signal = signal_of(first->event);
+        signal == 11 || signal == 4 || signal == 8 || signal == 6) {
+      explanation.cause = failure.catalog.cause(cause_id::crash_signal);
+      explanation.unknown = false;
+      explanation.confidence = 0.5;
+    }
+  } else if (line != failure.lines.end()) {
+    const bool crashed = line->cause->id == cause_id::crash_signal;
+    explanation = explanation_from(
+        *line, crashed ? cause_id::crash_signal : cause_id::insufficient_evidence, failure);
+    explanation.unknown = !crashed;
+    explanation.confidence = crashed ? 0.5 : 0.3;
+    who = place_text(*line);
+  } else {
+    return std::nullopt;
+  }
+  add_all_lines(explanation, failure);
+  explanation.text = "The first to fail was " + who + "; its own words about why are not here.";
+  explanation.missing = {"the whole output of " + who, kernel_log_of(explanation.node, failure)};
+  return explanation;
+}
+
+}  // namespace faultline
