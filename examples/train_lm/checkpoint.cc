@@ -148,7 +148,9 @@ void append_shard(const fs::path& folder, const json& entry, std::vector<float>&
   }
   const std::size_t before = all.size();
   all.resize(before + bytes.size() / sizeof(float));
-  std::memcpy(all.data() + before, bytes.data(), (all.size() - before) * sizeof(float));
+  // A shard of a tiny model among many ranks may be empty.
+  const auto target = std::as_writable_bytes(std::span(all).subspan(before));
+  std::copy_n(std::as_bytes(std::span(bytes)).begin(), target.size(), target.begin());
 }
 
 TrainingState load(const fs::path& folder) try {
