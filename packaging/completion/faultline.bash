@@ -13,15 +13,17 @@ _faultline() {
     help) options=$verbs ;;
     pki) ((COMP_CWORD > 2)) || options='init issue --help' ;;
     agent | serve) options='--config --catalog --help' ;;
-    nodes | jobs | incidents | verdicts | actions | why | report | doctor) options='--json --config --help' ;;
-    approve | deny | return) options='--reason --config --help' ;;
+    nodes | jobs | incidents | verdicts | actions) options='--store --json --catalog --limit --all --help' ;;
+    why | report) options='--store --json --catalog --help' ;;
+    approve | deny | return) options='--controller --tls-cert --tls-key --tls-ca --plain --store --json --help' ;;
     run)
       # What follows -- is somebody else's command line.
+      options='--log-dir --tag --socket --node --ruling-wait --stall-floor --catalog --verbose --help'
       [[ " ${COMP_WORDS[*]:0:COMP_CWORD} " != *' -- '* ]] || options=
       ;;
   esac
   case ${COMP_WORDS[COMP_CWORD - 1]} in
-    --config | --catalog) options= ;; # a path follows
+    --config | --catalog | --store | --log-dir | --socket | --tls-*) options= ;; # a path follows
   esac
   mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
 }
