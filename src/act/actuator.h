@@ -9,10 +9,13 @@ namespace faultline {
 class Actuator {
  public:
   virtual ~Actuator() = default;
-  /// Carries out `action` and reports what was seen. An error or OutcomeStatus::unknown means: ask with inspect, do not
-  /// repeat. `failed` with retryable means that nothing was changed.
+  /// Carries out `action` and reports what was seen. An error or OutcomeStatus::unknown means: ask
+  /// with inspect, do not repeat. `failed` with retryable means that nothing was changed. A dry run
+  /// changes nothing and returns the commands.
   virtual Result<Outcome> execute(const Action& action) = 0;
-  /// After a crash or an unknown outcome: did it happen? Looks, changes nothing.
+  /// After a crash or an unknown outcome: did it happen? Looks, changes nothing. `failed` with
+  /// retryable: it did not. `unknown` with retryable: it was begun, and executing it again finishes
+  /// it.
   virtual Result<Outcome> inspect(const Action& action) = 0;
 };
 

@@ -1,5 +1,5 @@
-// Executor: carries actions out once. Intent, act, outcome; unknown is settled by asking; failures that changed nothing are
-// retried with back-off up to a named limit.
+// Executor: carries actions out once. Intent, act, outcome; unknown is settled by asking; failures
+// that changed nothing are retried with back-off up to a named limit.
 #pragma once
 
 #include <string>
@@ -19,12 +19,15 @@ class Executor {
   /// All must outlive the executor.
   Executor(Journal& journal, Actuator& actuator, const Clock& clock, Counters& counters);
 
-  /// Journals the intent and executes; a dry run journals nothing and reports the commands. Returns the outcome, which is
-  /// journalled too. An action already journalled is inspected instead of repeated.
+  /// Journals the intent and executes; a dry run journals nothing and reports the commands. Returns
+  /// the outcome, which is journalled too. An action already journalled is inspected instead of
+  /// repeated.
   Outcome run(const Action& action);
 
-  /// Settles what an earlier life left open: inspects each open intent, executes those that did not happen and are still
-  /// within their deadline, and journals the rest as failed with the reason. Returns their outcomes.
+  /// Settles what an earlier life left open: inspects each open intent, executes those that did not
+  /// happen and are still within their deadline, finishes those that were begun whatever their
+  /// deadline, and journals the rest as failed with the reason. Returns their outcomes. Cheap when
+  /// nothing is open: call it at start and again every minute or so.
   std::vector<Outcome> recover();
 
  private:

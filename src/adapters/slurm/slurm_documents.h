@@ -1,0 +1,87 @@
+// What Slurm's clients print, as values. JSON of 22.05 (one state word, plain numbers) and of 23.02
+// on (lists of states, {set, infinite, number}), and text for Slurm built without JSON. Names of
+// users and jobs are data and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/attempt.h"
+#include "model/cluster_view.h"
+
+namespace faultline {
+
+inline constexpr std::size_t slurm_hosts_max = 65536;
+
+/// One record of squeue: a job, an array task, a component of a heterogeneous job, or the tail of
+/// an array that has not started (id is the array's own, array_tasks names the tasks).
+struct SlurmJob {
+  std::string number;  // the record's own number, "6"
+  std::string id;      // what people write, "2_1", "4+1"
+  std::string array_job;
+  std::string array_tasks;  // only of a tail: "2-4"
+  std::string het_job;
+  std::string name;
+  std::string user;
+  AttemptState state = AttemptState::unknown;
+  bool completing = false;
+  std::string reason;  // JobHeldUser, BeginTime, Resources, ...
+  std::string description;
+  std::vector<std::string> nodes;
+  std::vector<std::string> excluded;
+  std::uint32_t restart = 0;
+  bool batch = false;
+  bool requeue = false;
+  bool held = false;
+  Instant start;
+  Instant end;
+  std::optional<std::int32_t> exit_code;
+  std::string admin_comment;
+};
+
+/// "123_4" for scontrol; a tail is "123_[5-9]". Every byte of it was checked.
+std::string update_target(const SlurmJob& job);
+
+/// Held by a requeue into the held state, ours or somebody else's; not by a person's hold, nor by a
+/// failed launch.
+bool held_by_requeue(const SlurmJob& job);
+
+Result<std::vector<SlurmJob>> parse_jobs_json(std::string_view text);
+
+/// squeue -o's and -O's formats: free text is left out, or stands last in fixed columns, so that no
+/// name can forge a field.
+inline constexpr std::string_view job_text_format = "%A|%i|%T|%F|%K|%U|%x|%N|%S|%e|%r";
+inline constexpr std::string_view job_text_columns =
+    "JobID:16,RestartCnt:8,BatchFlag:4,Requeue:4,HetJobID:16,HetJobOffset:8,PriorityLong:24,exit_"
+    "code:8,"
+    "admin_comment:256";
+Result<std::vector<SlurmJob>> parse_jobs_text(std::string_view lines, std::string_view columns);
+
+struct SlurmNode {
+  SchedulerNode node;
+  std::vector<std::string> features;
+  bool reserved = false;
+};
+Result<std::vector<SlurmNode>> parse_nodes_json(std::string_view text);
+/// scontrol -o show node.
+Result<std::vector<SlurmNode>> parse_nodes_text(std::string_view text);
+
+/// scontrol -o show topology: leaf switch of each node. Empty without a topology.
+std::map<std::string, std::string> parse_topology(std::string_view text);
+
+struct SlurmReservation {
+  std::string name;
+  std::vector<std::string> nodes;
+  bool active = false;
+  bool maintenance = false;
+};
+/// scontrol -o show reservation.
+std::vector<SlurmReservation> parse_reservations(std::string_view text);
+
+}  // namespace faultline

@@ -1,0 +1,329 @@
+#include "adapters/slurm/slurm_requeue.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "adapters/slurm/slurm_queries.h"
+#include "base/text.h"
+#include "model/names.h"
+
+namespace faultline {
+namespace {
+
+/// A pending job with one of these reasons has not been looked at by the scheduler yet, or waits
+/// for a time.
+constexpr std::array<std::string_view, 3> unsettled_reasons{"None", "BeginTime", ""};
+
+/// Reasons of a completing job that say that it failed.
+constexpr std::array<std::string_view, 6> failure_reasons{
+    "NonZeroExitCode", "NodeDown", "RaisedSignal", "TimeLimit", "OutOfMemory", "JobLaunchFailure"};
+
+std::string merged_list(const SlurmJob& job, const std::vector<std::string>& nodes) {
+  std::vector<std::string> all = job.excluded;
+  for (const auto& node : nodes) {
+    if (std::find(all.begin(), all.end(), node) == all.end()) all.push_back(node);
+  }
+  return join(all, ",");
+}
+
+/// The whole heterogeneous set is requeued and released by its leader's number.
+std::string control_target(const SlurmJob& job) {
+  return job.het_job.empty() ? update_target(job) : job.het_job;
+}
+
+const std::string& leader(const SlurmJob& job) {
+  return job.het_job.empty() ? job.number : job.het_job;
+}
+
+/// Somebody else's comment is never overwritten.
+bool may_mark(const SlurmJob& job) {
+  return job.admin_comment.empty() || reason_is_ours(job.admin_comment);
+}
+
+std::string where(const SlurmJob& job) {
+  return job.id + " runs on " + join(job.nodes, ",") + " (restart " + std::to_string(job.restart) +
+         ")";
+}
+
+}  // namespace
+
+SlurmRequeue::SlurmRequeue(const SlurmCommand& command, const Clock& clock, const Action& action)
+    : command_(command), clock_(clock), action_(action) {}
+
+std::vector<std::string> SlurmRequeue::plan(const Action& action) {
+  const std::string job = action.attempt ? action.attempt->job : action.subject.attempt.job;
+  return {
+      command_text({"scontrol", "requeuehold", job}),
+      command_text(
+          {"scontrol", "update", "jobid=" + job, "ExcNodeList=" + join(action.nodes, ",")}),
+      command_text({"scontrol", "update", "jobid=" + job, "StartTime=now"}),
+      command_text({"scontrol", "release", job}),
+  };
+}
+
+Result<Outcome> SlurmRequeue::execute() {
+  const Duration end = clock_.monotonic() + action_.deadline;
+  for (;;) {
+    auto step = advance_all();
+    // Once begun it is seen through: a job must not stay held because slurmctld was away for a
+    // moment.
+    const bool may_pass = !step && (step.error().code == ErrorCode::unavailable ||
+                                    step.error().code == ErrorCode::deadline_exceeded);
+    if (!step && (!may_pass || requeued_.empty())) return step.error();
+    const std::string detail = step ? step->detail : step.error().message;
+    if (step && step->progress == Progress::refused) return outcome(OutcomeStatus::failed, detail);
+    if (step && step->progress == Progress::done) return outcome(OutcomeStatus::done, detail);
+    if (clock_.monotonic() >= end) {
+      return outcome(OutcomeStatus::unknown,
+                     detail + " at the deadline of " + to_text(action_.deadline), true);
+    }
+    clock_.sleep(command_.options().poll_interval);
+  }
+}
+
+Result<Outcome> SlurmRequeue::inspect() {
+  const auto jobs = targets();
+  if (!jobs) return jobs.error();
+  if (jobs->empty())
+    return outcome(OutcomeStatus::failed, "slurmctld does not know the job any more");
+  for (const auto& job : *jobs) {
+    if (job.state == AttemptState::pending || job.state == AttemptState::completing) {
+      if (hold_is_ours(job))
+        return outcome(OutcomeStatus::unknown, job.id + " is requeued and still held", true);
+      if (job.restart > action_.attempt->restart && !excludes(job)) {
+        return outcome(OutcomeStatus::failed, job.id + " waits without the exclusion", true);
+      }
+      if (job.restart <= action_.attempt->restart)
+        return outcome(OutcomeStatus::failed, job.id + " is not requeued", true);
+      continue;
+    }
+    if (job.restart > action_.attempt->restart && !on_excluded_node(job)) continue;
+    return outcome(OutcomeStatus::failed, job.id + " is not requeued", true);
+  }
+  return outcome(OutcomeStatus::done,
+                 jobs->front().state == AttemptState::running
+                     ? where(jobs->front())
+                     : jobs->front().id + " waits with " + join(action_.nodes, ",") + " excluded");
+}
+
+/// The records of the action's own job.
+Result<std::vector<SlurmJob>> SlurmRequeue::targets() {
+  auto jobs = read_jobs_as_text(command_, action_.attempt->job);
+  if (jobs) std::erase_if(jobs.value(), [&](const SlurmJob& job) { return !is_target(job); });
+  return jobs;
+}
+
+/// Gives every waiting task of the same array the exclusion.
+Status SlurmRequeue::exclude_from_waiting_siblings(const std::vector<SlurmJob>& jobs) {
+  for (const auto& job : jobs) {
+    const bool waits =
+        !is_target(job) && !job.array_job.empty() && job.state == AttemptState::pending;
+    if (!waits || excludes(job)) continue;
+    const auto status = exclude(job);
+    // conflict: it has just started; the next look meets it where it runs.
+    if (!status && status.error().code != ErrorCode::conflict) return status.error();
+  }
+  return ok_status();
+}
+
+Result<SlurmRequeue::Step> SlurmRequeue::advance_all() {
+  const auto jobs = read_jobs_as_text(command_, action_.attempt->job);
+  if (!jobs) return jobs.error();
+  // The waiting siblings first: the moment this job leaves its nodes, one of them may be put there.
+  FAULTLINE_TRY(exclude_from_waiting_siblings(*jobs));
+  target_on_excluded_ = std::any_of(jobs->begin(), jobs->end(), [&](const auto& job) {
+    return is_target(job) && on_excluded_node(job);
+  });
+  Step all{Progress::done, ""};
+  bool found = false;
+  for (const auto& job : *jobs) {
+    // A sibling that runs on the bad node is brought away from it too, where it can be requeued.
+    const bool sibling = !is_target(job);
+    const bool runs_there =
+        job.state == AttemptState::running && on_excluded_node(job) && job.batch && job.requeue;
+    if (sibling && !runs_there && !requeued_.contains(leader(job))) continue;
+    found = found || !sibling;
+    auto step = advance(job);
+    if (!step) return step.error();
+    if (step->progress == Progress::refused && !sibling) return step;
+    if (step->progress == Progress::waiting) all.progress = Progress::waiting;
+    if (!sibling || step->progress == Progress::waiting) all.detail = step->detail;
+  }
+  if (!found)
+    return Step{Progress::refused,
+                "slurmctld does not know job " + action_.attempt->job + " (any more)"};
+  return all;
+}
+
+Result<SlurmRequeue::Step> SlurmRequeue::advance(const SlurmJob& job) {
+  switch (job.state) {
+    case AttemptState::pending: return advance_pending(job);
+    case AttemptState::running: return advance_running(job);
+    case AttemptState::completing: return advance_completing(job);
+    case AttemptState::failed:
+    case AttemptState::node_fail:
+    case AttemptState::timeout:
+    case AttemptState::out_of_memory:
+    case AttemptState::preempted: return advance_ended(job);
+    case AttemptState::completed:
+      return Step{Progress::refused, job.id + " has completed; nothing to requeue"};
+    case AttemptState::cancelled:
+      return Step{Progress::refused, job.id + " was cancelled; it is not requeued"};
+    case AttemptState::requeued:
+    case AttemptState::unknown: break;
+  }
+  return Step{Progress::waiting, job.id + " is in a state that faultline does not know"};
+}
+
+Result<SlurmRequeue::Step> SlurmRequeue::advance_completing(const SlurmJob& job) {
+  const Step waiting{Progress::waiting, job.id + " is still completing on " + join(job.nodes, ",")};
+  if (hold_is_ours(job)) {
+    if (!excludes(job)) FAULTLINE_TRY(exclude(job));
+    return waiting;
+  }
+  // A hung node keeps it completing for minutes. Slurm takes the requeue already, but only a
+  // failure is requeued, and the state alone does not tell it from a success.
+  const bool failed = std::any_of(failure_reasons.begin(), failure_reasons.end(),
+                                  [&](auto reason) { return job.reason.starts_with(reason); });
+  return failed && job.restart <= action_.attempt->restart && !requeued_.contains(leader(job))
+             ? requeue(job)
+             : waiting;
+}
+
+Result<SlurmRequeue::Step> SlurmRequeue::advance_ended(const SlurmJob& job) {
+  if (requeued_.contains(leader(job))) {
+    if (job.restart <= action_.attempt->restart && is_target(job))
+      return Step{Progress::waiting, job.id + " is being requeued"};
+    return Step{Progress::done,
+                job.id + " was requeued and has ended again: " + std::string(to_text(job.state))};
+  }
+  if (!target_on_excluded_ && is_target(job)) {
+    return Step{Progress::refused, job.id + " ended on " + join(job.nodes, ",") +
+                                       ", without any of " + join(action_.nodes, ",") +
+                                       "; left alone"};
+  }
+  return requeue(job);
+}
+
+Result<SlurmRequeue::Step> SlurmRequeue::advance_running(const SlurmJob& job) {
+  if (on_excluded_node(job)) return requeue(job);
+  if (job.restart > action_.attempt->restart || !is_target(job))
+    return Step{Progress::done, where(job)};
+  if (target_on_excluded_ || requeued_.contains(leader(job))) {
+    return Step{Progress::waiting, job.id + " is requeued with the rest of its set"};
+  }
+  return Step{Progress::refused,
+              where(job) + " without any of " + join(action_.nodes, ",") + "; left alone"};
+}
+
+Result<SlurmRequeue::Step> SlurmRequeue::requeue(const SlurmJob& job) {
+  if (!job.batch)
+    return Step{Progress::refused,
+                "job " + job.id + " is interactive (srun or salloc): Slurm cannot requeue it"};
+  if (!job.requeue)
+    return Step{Progress::refused,
+                "job " + job.id + " was submitted with --no-requeue (Requeue=0)"};
+  if (job.state == AttemptState::running) mark(job);  // Slurm refuses it once the job has ended
+  const auto status = run({"scontrol", "requeuehold", control_target(job)});
+  if (!status) {
+    // It moved on between the look and the act; the next look decides.
+    if (status.error().code == ErrorCode::conflict)
+      return Step{Progress::waiting, status.error().message};
+    if (status.error().code == ErrorCode::invalid_argument ||
+        status.error().code == ErrorCode::permission_denied) {
+      return Step{Progress::refused, status.error().message};
+    }
+    return status.error();
+  }
+  requeued_.insert(leader(job));
+  pending_at_.erase(job.number);
+  return Step{Progress::waiting, job.id + " is requeued and held"};
+}
+
+Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
+  const auto since = pending_at_.try_emplace(job.number, clock_.monotonic()).first->second;
+  if (!excludes(job)) {
+    FAULTLINE_TRY(exclude(job));
+    return Step{Progress::waiting, job.id + " is being given the exclusion"};
+  }
+  if (job.held && !hold_is_ours(job)) {
+    return Step{Progress::done, job.id + " has " + join(action_.nodes, ",") +
+                                    " excluded and stays held (" +
+                                    (job.description.empty() ? job.reason : job.description) +
+                                    "): somebody else's hold is not ours to release"};
+  }
+  if (job.held) {
+    if (clock_.monotonic() - since < command_.options().requeue_settle) {
+      return Step{Progress::waiting, job.id + " lets old credentials expire"};
+    }
+    // A requeue puts the begin time two minutes ahead.
+    FAULTLINE_TRY(run({"scontrol", "update", "jobid=" + control_target(job), "StartTime=now"}));
+    FAULTLINE_TRY(run({"scontrol", "release", control_target(job)}));
+    return Step{Progress::waiting, job.id + " is released"};
+  }
+  const bool unsettled = std::find(unsettled_reasons.begin(), unsettled_reasons.end(),
+                                   job.reason) != unsettled_reasons.end();
+  if (!unsettled || !is_target(job)) {
+    return Step{Progress::done, job.id + " waits with " + join(action_.nodes, ",") + " excluded (" +
+                                    job.reason + ")"};
+  }
+  // It ran before, so a begin time ahead is the requeue's and not the user's.
+  if (job.reason == "BeginTime" && job.restart > action_.attempt->restart) {
+    FAULTLINE_TRY(run({"scontrol", "update", "jobid=" + control_target(job), "StartTime=now"}));
+  }
+  return Step{Progress::waiting, job.id + " waits to be scheduled"};
+}
+
+/// Merges the exclusion into the job's own.
+Status SlurmRequeue::exclude(const SlurmJob& job) {
+  std::vector<std::string> argv{"scontrol", "update", "jobid=" + update_target(job),
+                                "ExcNodeList=" + merged_list(job, action_.nodes)};
+  if (may_mark(job) && requeued_.contains(leader(job)))
+    argv.push_back("AdminComment=faultline:" + action_.id);
+  return run(std::move(argv));
+}
+
+/// Writes down that the hold to come is ours, so that a later life releases it and nobody else's.
+void SlurmRequeue::mark(const SlurmJob& job) {
+  if (!may_mark(job)) return;
+  // Without the mark all still works, but for a crash before the release.
+  static_cast<void>(run({"scontrol", "update", "jobid=" + update_target(job),
+                         "AdminComment=faultline:" + action_.id}));
+}
+
+Status SlurmRequeue::run(std::vector<std::string> argv) {
+  commands_.push_back(command_text(argv));
+  const auto out = command_.run(std::move(argv));
+  return out ? ok_status() : Status(out.error());
+}
+
+bool SlurmRequeue::excludes(const SlurmJob& job) const {
+  return std::all_of(action_.nodes.begin(), action_.nodes.end(), [&](const auto& node) {
+    return std::find(job.excluded.begin(), job.excluded.end(), node) != job.excluded.end();
+  });
+}
+
+bool SlurmRequeue::on_excluded_node(const SlurmJob& job) const {
+  return std::any_of(action_.nodes.begin(), action_.nodes.end(), [&](const auto& node) {
+    return std::find(job.nodes.begin(), job.nodes.end(), node) != job.nodes.end();
+  });
+}
+
+bool SlurmRequeue::is_target(const SlurmJob& job) const {
+  const auto& wanted = action_.attempt->job;
+  if (job.id == wanted) return true;
+  // Any component stands for the whole heterogeneous set.
+  return !job.het_job.empty() && job.het_job == base_job(wanted);
+}
+
+bool SlurmRequeue::hold_is_ours(const SlurmJob& job) const {
+  if (!held_by_requeue(job)) return false;
+  return requeued_.contains(leader(job)) || job.admin_comment == "faultline:" + action_.id;
+}
+
+Outcome SlurmRequeue::outcome(OutcomeStatus status, std::string detail, bool retryable) const {
+  return {action_.id, status, clock_.now(), std::move(detail), commands_, retryable};
+}
+
+}  // namespace faultline

@@ -1,0 +1,54 @@
+// SlurmScheduler: the cluster as slurmctld sees it, from sinfo, squeue and scontrol. Needs no
+// slurmdbd.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "adapters/slurm/slurm_command.h"
+#include "adapters/slurm/slurm_documents.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "controller/ports.h"
+
+namespace faultline {
+
+inline constexpr std::size_t remembered_attempts_max = 2000;
+inline constexpr Duration remembered_attempts_age_max = std::chrono::hours{1};
+inline constexpr Duration topology_age_max = std::chrono::minutes{5};
+
+class SlurmScheduler final : public Scheduler {
+ public:
+  /// The clock and counters must outlive the scheduler. `runner` is for tests.
+  SlurmScheduler(SlurmOptions options, const Clock& clock, Counters& counters);
+  SlurmScheduler(SlurmOptions options, const Clock& clock, Counters& counters,
+                 CommandRunner runner);
+
+  /// Not thread-safe: it remembers earlier attempts, as slurmctld forgets them with the requeue.
+  Result<ClusterView> view() override;
+
+ private:
+  Status find_version();
+  Result<std::vector<SlurmNode>> read_nodes();
+  Result<std::vector<SlurmJob>> read_jobs();
+  void read_topology();
+  void add_nodes(std::vector<SlurmNode> nodes, ClusterView& view);
+  void add_attempts(const std::vector<SlurmJob>& jobs, ClusterView& view);
+  void remember_ended(Attempt attempt, Instant now);
+
+  SlurmCommand command_;
+  const Clock& clock_;
+  Counters& counters_;
+  std::string version_;
+  bool new_json_ =
+      false;  // 23.02 and later: scontrol --json; sinfo --json means something else there
+  bool json_works_ = true;  // false once Slurm turned out to be built without it
+  Instant topology_read_at_;
+  std::map<std::string, std::string> leaf_switch_;
+  std::map<std::string, Attempt, std::less<>> current_;  // by job: its latest attempt
+  std::deque<Attempt> earlier_;                          // attempts that a requeue ended
+};
+
+}  // namespace faultline
