@@ -7,7 +7,8 @@
 
 namespace faultline {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): one word of state, every seed is a good one. Not thread-safe.
+/// SplitMix64 (Steele, Lea, Flood 2014): one word of state, every seed is a good one. Not
+/// thread-safe.
 class Rng {
  public:
   explicit Rng(std::uint64_t seed) : state_(seed) {}

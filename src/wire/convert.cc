@@ -29,7 +29,9 @@ void attempt_to_wire(const AttemptId& attempt, v1::Attempt& message) {
   message.set_restart(attempt.restart);
 }
 
-AttemptId attempt_from_wire(const v1::Attempt& message) { return {message.job(), message.restart()}; }
+AttemptId attempt_from_wire(const v1::Attempt& message) {
+  return {message.job(), message.restart()};
+}
 
 void subject_to_wire(const Subject& subject, v1::Subject& message) {
   message.set_kind(enum_to_wire<v1::SubjectKind>(subject.kind));
@@ -52,12 +54,14 @@ Instant instant_from_wire(std::int64_t nanoseconds) { return Instant{Duration{na
 Result<Fields> fields_from_wire(const v1::Event& message) {
   // Before anything is copied: a message may hold a hundred thousand of them.
   if (static_cast<std::size_t>(message.fields_size()) > event_fields_max) {
-    return Error{ErrorCode::invalid_argument, "more than " + std::to_string(event_fields_max) + " fields"};
+    return Error{ErrorCode::invalid_argument,
+                 "more than " + std::to_string(event_fields_max) + " fields"};
   }
   Fields fields;
   for (const auto& field : message.fields()) {
     if (!fields.emplace(field.name(), field.value()).second) {
-      return Error{ErrorCode::invalid_argument, "field '" + printable(field.name(), 80) + "' given twice"};
+      return Error{ErrorCode::invalid_argument,
+                   "field '" + printable(field.name(), 80) + "' given twice"};
     }
   }
   return fields;
@@ -117,7 +121,8 @@ Result<Event> event_from_wire(const v1::Event& message) {
   event.received_at = instant_from_wire(message.received_at_ns());
   event.signature = message.signature();
   event.fields = std::move(fields).value();
-  event.raw = {message.raw().path(), message.raw().offset(), message.raw().boot_id(), message.raw().text()};
+  event.raw = {message.raw().path(), message.raw().offset(), message.raw().boot_id(),
+               message.raw().text()};
   FAULTLINE_TRY(check_event(event));
   return event;
 }

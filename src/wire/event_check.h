@@ -1,5 +1,6 @@
-// What an event from outside must look like before anything else in the program sees it. Both ends ask the same
-// function: an agent before it spools, so that nothing it keeps can be refused later, and the controller on arrival.
+// What an event from outside must look like before anything else in the program sees it. Both ends
+// ask the same function: an agent before it spools, so that nothing it keeps can be refused later,
+// and the controller on arrival.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,9 @@ inline constexpr std::int32_t rank_max = (1 << 24) - 1;
 /// A cut by printable() ends in "...", which it adds on top of its limit.
 inline constexpr std::size_t cut_mark_bytes = 3;
 
-/// invalid_argument, and which part of the event is wrong; ok if it may be stored. Text must be UTF-8 without control
-/// characters (tab and, in field values, line feed excepted), and the subject must be what its own text form says.
+/// invalid_argument, and which part of the event is wrong; ok if it may be stored. Text must be
+/// UTF-8 without control characters (tab and, in field values, line feed excepted), and the subject
+/// must be what its own text form says.
 Status check_event(const Event& event);
 
 }  // namespace faultline

@@ -6,7 +6,8 @@ namespace faultline {
 namespace {
 
 constexpr char form_version = 1;
-constexpr std::size_t event_bytes_max = std::size_t{1} << 20;  // far above what check_event lets pass
+constexpr std::size_t event_bytes_max = std::size_t{1}
+                                        << 20;  // far above what check_event lets pass
 
 }  // namespace
 
@@ -22,7 +23,8 @@ Result<Event> parse_event(std::string_view bytes) {
   if (bytes.empty()) return Error{ErrorCode::corrupt, "event of no bytes"};
   if (bytes.size() > event_bytes_max) return Error{ErrorCode::corrupt, "event of more than 1 MiB"};
   if (bytes[0] != form_version) {
-    return Error{ErrorCode::corrupt, "event written in form " + std::to_string(static_cast<unsigned char>(bytes[0])) +
+    return Error{ErrorCode::corrupt, "event written in form " +
+                                         std::to_string(static_cast<unsigned char>(bytes[0])) +
                                          ", this program reads form 1"};
   }
   bytes.remove_prefix(1);

@@ -30,7 +30,8 @@ Event full_event() {
 }
 
 Subject some_subject(std::mt19937& random) {
-  const AttemptId attempt{"12" + std::to_string(random() % 9) + "_4", static_cast<std::uint32_t>(random())};
+  const AttemptId attempt{"12" + std::to_string(random() % 9) + "_4",
+                          static_cast<std::uint32_t>(random())};
   const auto part = "part-" + std::to_string(random() % 100);
   switch (static_cast<SubjectKind>(random() % EnumNames<SubjectKind>::values.size())) {
     case SubjectKind::cluster: return Subject::of_cluster();
@@ -43,9 +44,11 @@ Subject some_subject(std::mt19937& random) {
     case SubjectKind::storage: return Subject::of_storage("nfs1:/a b/c");
     case SubjectKind::job: return Subject::of_job(attempt.job);
     case SubjectKind::attempt: return Subject::of_attempt(attempt);
-    case SubjectKind::rank: return Subject::of_rank(attempt, static_cast<std::int32_t>(random() % 4096), "n1");
+    case SubjectKind::rank:
+      return Subject::of_rank(attempt, static_cast<std::int32_t>(random() % 4096), "n1");
     case SubjectKind::communicator: return {SubjectKind::communicator, {}, part, attempt, -1};
-    case SubjectKind::data_parallel_group: return {SubjectKind::data_parallel_group, {}, part, attempt, -1};
+    case SubjectKind::data_parallel_group:
+      return {SubjectKind::data_parallel_group, {}, part, attempt, -1};
   }
   return {};
 }
@@ -64,12 +67,14 @@ Event some_event(std::mt19937& random) {
   event.subject = some_subject(random);
   if (random() % 2 == 0) event.reporter = "n" + std::to_string(random() % 50);
   if (random() % 2 == 0) event.attempt = AttemptId{"7+1", static_cast<std::uint32_t>(random() % 3)};
-  if (random() % 4 != 0) event.observed_at = Instant{Duration{static_cast<std::int64_t>(random()) * 1'600'000'000}};
+  if (random() % 4 != 0)
+    event.observed_at = Instant{Duration{static_cast<std::int64_t>(random()) * 1'600'000'000}};
   if (random() % 4 == 0) event.received_at = event.observed_at;
   for (auto i = random() % (event_fields_max + 1); i > 0; --i) {
     event.fields["f" + std::to_string(i)] = some_text(random, 64);
   }
-  if (random() % 2 == 0) event.raw = {"/var/log/x", random(), "boot", some_text(random, raw_text_bytes_max)};
+  if (random() % 2 == 0)
+    event.raw = {"/var/log/x", random(), "boot", some_text(random, raw_text_bytes_max)};
   event.id = make_event_id(event);
   return event;
 }
@@ -104,7 +109,8 @@ TEST(EventCodec, SurvivesACutAtEveryByte) {
   const std::string bytes = serialize_event(full_event());
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     const auto parsed = parse_event(std::string_view(bytes).substr(0, length));
-    // A cut between two fields still is a message; what it lacks makes it another event, never this one.
+    // A cut between two fields still is a message; what it lacks makes it another event, never this
+    // one.
     EXPECT_FALSE(parsed.ok() && *parsed == full_event()) << length;
   }
 }

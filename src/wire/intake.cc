@@ -8,14 +8,17 @@
 namespace faultline {
 namespace {
 
-Error denied(std::string message) { return Error{ErrorCode::permission_denied, std::move(message)}; }
+Error denied(std::string message) {
+  return Error{ErrorCode::permission_denied, std::move(message)};
+}
 
 /// Facts that only the controller, the scheduler or a person can state.
 bool above_an_agent(const Event& event) {
   switch (event.kind) {
     case EventKind::attempt_started:
     case EventKind::attempt_ended:
-      // The launcher knows when its own attempt starts and ends; policy knows what a launcher's word is worth.
+      // The launcher knows when its own attempt starts and ends; policy knows what a launcher's
+      // word is worth.
       return event.source != EventSource::launcher;
     case EventKind::node_seen:
     case EventKind::agent_lost:
@@ -36,7 +39,8 @@ bool above_an_agent(const Event& event) {
 }
 
 bool speaks_of_its_own_node_only(EventSource source) {
-  return source == EventSource::kernel_log || source == EventSource::nvml || source == EventSource::agent;
+  return source == EventSource::kernel_log || source == EventSource::nvml ||
+         source == EventSource::agent;
 }
 
 }  // namespace
@@ -50,12 +54,15 @@ Status may_say(const Event& event, std::string_view node) {
     return denied("an agent cannot state '" + std::string(to_text(event.kind)) + "' of source '" +
                   std::string(to_text(event.source)) + "'");
   }
-  if (speaks_of_its_own_node_only(event.source) && concerns_node(event.subject) && event.subject.node != node) {
-    return denied("source '" + std::string(to_text(event.source)) + "' of '" + std::string(node) + "' spoke about '" +
-                  event.subject.text() + "'");
+  if (speaks_of_its_own_node_only(event.source) && concerns_node(event.subject) &&
+      event.subject.node != node) {
+    return denied("source '" + std::string(to_text(event.source)) + "' of '" + std::string(node) +
+                  "' spoke about '" + event.subject.text() + "'");
   }
-  // An id that the content does not give could make the store take this event for another node's, and drop that one.
-  if (event.id != make_event_id(event)) return denied("event id '" + event.id + "' is not that of its content");
+  // An id that the content does not give could make the store take this event for another node's,
+  // and drop that one.
+  if (event.id != make_event_id(event))
+    return denied("event id '" + event.id + "' is not that of its content");
   return ok_status();
 }
 
@@ -69,7 +76,8 @@ Intake take_batch(const v1::Batch& batch, std::string_view node, Counters& count
   };
   for (const auto& message : batch.events()) {
     if (intake.events.size() >= batch_events_max) {
-      refuse({ErrorCode::exhausted, "more than " + std::to_string(batch_events_max) + " events in a batch"});
+      refuse({ErrorCode::exhausted,
+              "more than " + std::to_string(batch_events_max) + " events in a batch"});
       continue;
     }
     auto event = event_from_wire(message);

@@ -72,8 +72,9 @@ TEST(MaySay, KernelSpeaksOfItsOwnNodeAJobMayNameAnother) {
 }
 
 TEST(MaySay, NobodyButThemselvesSpeaksForControllerSchedulerAndPeople) {
-  for (const auto kind : {EventKind::person_request, EventKind::outcome, EventKind::agent_lost, EventKind::node_seen,
-                          EventKind::test_finished, EventKind::attempt_ended}) {
+  for (const auto kind :
+       {EventKind::person_request, EventKind::outcome, EventKind::agent_lost, EventKind::node_seen,
+        EventKind::test_finished, EventKind::attempt_ended}) {
     Event event = event_of("n3");
     event.kind = kind;
     EXPECT_FALSE(may_say(with_id(event), "n3").ok()) << to_text(kind);

@@ -18,7 +18,8 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t file_bytes_max = 1 << 20;
-// The clocks of a cluster differ: a certificate that is good from this very second on would be refused next door.
+// The clocks of a cluster differ: a certificate that is good from this very second on would be
+// refused next door.
 constexpr Duration skew_allowed = std::chrono::minutes{5};
 
 constexpr ::mode_t mode_secret = 0600;
@@ -27,10 +28,10 @@ constexpr ::mode_t mode_folder = 0700;
 
 Error errno_error(const std::string& doing) {
   const int number = errno;
-  const auto code = number == ENOENT    ? ErrorCode::not_found
-                    : number == EEXIST  ? ErrorCode::conflict
-                    : number == EACCES  ? ErrorCode::permission_denied
-                                        : ErrorCode::unavailable;
+  const auto code = number == ENOENT   ? ErrorCode::not_found
+                    : number == EEXIST ? ErrorCode::conflict
+                    : number == EACCES ? ErrorCode::permission_denied
+                                       : ErrorCode::unavailable;
   return {code, doing + ": " + std::strerror(number)};
 }
 
@@ -58,22 +59,26 @@ Result<std::string> read_file(const std::string& path) {
     if (got < 0) return errno_error("reading " + path);
     if (got == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > file_bytes_max) return Error{ErrorCode::exhausted, path + " is larger than 1 MiB"};
+    if (text.size() > file_bytes_max)
+      return Error{ErrorCode::exhausted, path + " is larger than 1 MiB"};
   }
 }
 
-/// Whole or not at all: written beside the target, then renamed. The mode is set before a byte is written.
+/// Whole or not at all: written beside the target, then renamed. The mode is set before a byte is
+/// written.
 Status write_file(const std::string& path, std::string_view text, ::mode_t mode) {
   const std::string fresh = path + ".new";
   ::unlink(fresh.c_str());
-  const File file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  const File file(
+      ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (file.get() < 0) return errno_error("writing " + fresh);
   while (!text.empty()) {
     const auto put = ::write(file.get(), text.data(), text.size());
     if (put < 0) return errno_error("writing " + fresh);
     text.remove_prefix(static_cast<std::size_t>(put));
   }
-  if (::fchmod(file.get(), mode) != 0 || ::fsync(file.get()) != 0) return errno_error("writing " + fresh);
+  if (::fchmod(file.get(), mode) != 0 || ::fsync(file.get()) != 0)
+    return errno_error("writing " + fresh);
   if (std::rename(fresh.c_str(), path.c_str()) != 0) return errno_error("renaming " + fresh);
   return ok_status();
 }
@@ -123,7 +128,8 @@ Status check_request(const IssueRequest& request) {
   }
   if (request.name == "ca") return bad("the authority's own files have the name", request.name);
   if (request.dns_names.size() + request.addresses.size() > alternative_names_max) {
-    return Error{ErrorCode::invalid_argument, "more than " + std::to_string(alternative_names_max) + " further names"};
+    return Error{ErrorCode::invalid_argument,
+                 "more than " + std::to_string(alternative_names_max) + " further names"};
   }
   for (const auto& name : request.dns_names) {
     if (!valid_node_name(name)) return bad("not a host name:", name);
@@ -136,21 +142,24 @@ Status check_request(const IssueRequest& request) {
 
 }  // namespace
 
-Result<IssuedFiles> init_authority(const std::string& folder, int days, bool force, const Clock& clock) {
+Result<IssuedFiles> init_authority(const std::string& folder, int days, bool force,
+                                   const Clock& clock) {
   FAULTLINE_TRY(check_days(days));
-  if (::mkdir(folder.c_str(), mode_folder) != 0 && errno != EEXIST) return errno_error("making " + folder);
+  if (::mkdir(folder.c_str(), mode_folder) != 0 && errno != EEXIST)
+    return errno_error("making " + folder);
   const IssuedFiles files = files_of(folder, "ca");
   FAULTLINE_TRY(refuse_overwriting(files, force));
   const Instant now = clock.now();
   // The time in the name tells two authorities apart where a message shows the issuer.
-  const auto pair = make_authority("faultline authority " + to_text(now).substr(0, 19), now - skew_allowed,
-                                   now + std::chrono::days{days});
+  const auto pair = make_authority("faultline authority " + to_text(now).substr(0, 19),
+                                   now - skew_allowed, now + std::chrono::days{days});
   if (!pair) return pair.error();
   FAULTLINE_TRY(write_pair(files, *pair));
   return files;
 }
 
-Result<IssuedFiles> issue(const std::string& folder, const IssueRequest& request, const Clock& clock) {
+Result<IssuedFiles> issue(const std::string& folder, const IssueRequest& request,
+                          const Clock& clock) {
   FAULTLINE_TRY(check_request(request));
   const IssuedFiles files = files_of(folder, request.name);
   FAULTLINE_TRY(refuse_overwriting(files, request.force));
@@ -159,14 +168,14 @@ Result<IssuedFiles> issue(const std::string& folder, const IssueRequest& request
   for (const auto* file : {&certificate, &key}) {
     if (file->ok()) continue;
     const bool missing = file->error().code == ErrorCode::not_found;
-    return file->error().with_context(missing ? "no authority here, make one with `faultline pki init --dir " +
-                                                    folder + "`"
-                                              : "the authority");
+    return file->error().with_context(
+        missing ? "no authority here, make one with `faultline pki init --dir " + folder + "`"
+                : "the authority");
   }
   const Instant now = clock.now();
-  const auto pair = issue_certificate({*certificate, *key}, {request.name, request.role, request.dns_names,
-                                                             request.addresses, now - skew_allowed,
-                                                             now + std::chrono::days{request.days}});
+  const auto pair = issue_certificate(
+      {*certificate, *key}, {request.name, request.role, request.dns_names, request.addresses,
+                             now - skew_allowed, now + std::chrono::days{request.days}});
   if (!pair) return pair.error();
   FAULTLINE_TRY(write_pair(files, *pair));
   return files;

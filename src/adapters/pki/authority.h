@@ -1,6 +1,6 @@
-// A folder that is a certificate authority: ca.crt, ca.key, and for each name NAME.crt and NAME.key. Keys are readable
-// by their owner alone. Small on purpose: it signs, and has no list of what it signed and no revocation; certificates
-// are short-lived instead.
+// A folder that is a certificate authority: ca.crt, ca.key, and for each name NAME.crt and
+// NAME.key. Keys are readable by their owner alone. Small on purpose: it signs, and has no list of
+// what it signed and no revocation; certificates are short-lived instead.
 #pragma once
 
 #include <string>
@@ -34,12 +34,16 @@ struct IssuedFiles {
   std::string key;
 };
 
-/// Makes the folder (mode 0700 if it is new) and the authority in it. conflict if there is one and not `force`.
-Result<IssuedFiles> init_authority(const std::string& folder, int days, bool force, const Clock& clock);
+/// Makes the folder (mode 0700 if it is new) and the authority in it. conflict if there is one and
+/// not `force`.
+Result<IssuedFiles> init_authority(const std::string& folder, int days, bool force,
+                                   const Clock& clock);
 
-/// Signs a new certificate with the authority of `folder`. invalid_argument: a bad name, address or number of days;
-/// conflict: there is one of that name and not `force`; not_found: no authority there.
-Result<IssuedFiles> issue(const std::string& folder, const IssueRequest& request, const Clock& clock);
+/// Signs a new certificate with the authority of `folder`. invalid_argument: a bad name, address or
+/// number of days; conflict: there is one of that name and not `force`; not_found: no authority
+/// there.
+Result<IssuedFiles> issue(const std::string& folder, const IssueRequest& request,
+                          const Clock& clock);
 
 /// The certificate of a file.
 Result<CertificateInfo> show_certificate(const std::string& file);

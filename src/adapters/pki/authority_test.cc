@@ -45,15 +45,18 @@ TEST_F(Authority, SignsEndsAndNoFurtherAuthority) {
 
 TEST_F(Authority, IssuesAnAgent) {
   ASSERT_TRUE(init_authority(folder, 100, false, clock).ok());
-  const auto files = issue(folder, {.name = "n3", .dns_names = {"n3.example"}, .addresses = {"10.0.0.3", "::1"}, .days = 10},
-                           clock);
+  const auto files = issue(
+      folder,
+      {.name = "n3", .dns_names = {"n3.example"}, .addresses = {"10.0.0.3", "::1"}, .days = 10},
+      clock);
   ASSERT_TRUE(files.ok()) << files.error().message;
   EXPECT_EQ(mode_of(files->key), 0600U);
   const auto info = show_certificate(files->certificate);
   ASSERT_TRUE(info.ok());
   EXPECT_EQ(info->name, "n3");
   EXPECT_FALSE(info->authority);
-  EXPECT_THAT(info->names, ElementsAre("DNS:n3", "DNS:n3.example", "IP:10.0.0.3", "IP:::1", "URI:faultline:role:agent"));
+  EXPECT_THAT(info->names, ElementsAre("DNS:n3", "DNS:n3.example", "IP:10.0.0.3", "IP:::1",
+                                       "URI:faultline:role:agent"));
   EXPECT_THAT(info->usages, ElementsAre("clientAuth"));
   EXPECT_EQ(info->not_before, clock.now() - std::chrono::minutes{5});
   EXPECT_EQ(info->not_after, clock.now() + std::chrono::days{10});
@@ -66,7 +69,8 @@ TEST_F(Authority, RolesDifferInWhatTheyAreGoodFor) {
   ASSERT_TRUE(controller.ok() && person.ok());
   EXPECT_THAT(show_certificate(controller->certificate)->usages, ElementsAre("serverAuth"));
   EXPECT_THAT(show_certificate(person->certificate)->usages, ElementsAre("clientAuth"));
-  EXPECT_THAT(show_certificate(person->certificate)->names, ElementsAre("DNS:alice", "URI:faultline:role:operator"));
+  EXPECT_THAT(show_certificate(person->certificate)->names,
+              ElementsAre("DNS:alice", "URI:faultline:role:operator"));
 }
 
 TEST_F(Authority, OverwritesOnlyWhenTold) {
@@ -84,8 +88,10 @@ TEST_F(Authority, OverwritesOnlyWhenTold) {
 
 TEST_F(Authority, RefusesNamesThatAreMoreThanNames) {
   ASSERT_TRUE(init_authority(folder, 1000, false, clock).ok());
-  for (const std::string name : {"", "../n3", "n3,URI:faultline:role:operator", "n 3", "-n3", "ca", "n3\n"}) {
-    EXPECT_EQ(issue(folder, {.name = name}, clock).error().code, ErrorCode::invalid_argument) << name;
+  for (const std::string name :
+       {"", "../n3", "n3,URI:faultline:role:operator", "n 3", "-n3", "ca", "n3\n"}) {
+    EXPECT_EQ(issue(folder, {.name = name}, clock).error().code, ErrorCode::invalid_argument)
+        << name;
   }
   EXPECT_TRUE(issue(folder, {.name = std::string(64, 'n')}, clock).ok());
   EXPECT_FALSE(issue(folder, {.name = std::string(65, 'n')}, clock).ok());
@@ -113,18 +119,21 @@ TEST_F(Authority, SaysWhatToDoWithoutOne) {
 TEST_F(Authority, RefusesAKeyThatIsNotTheAuthoritys) {
   ASSERT_TRUE(init_authority(folder, 1000, false, clock).ok());
   ASSERT_TRUE(issue(folder, {.name = "n3"}, clock).ok());
-  std::filesystem::copy_file(folder + "/n3.key", folder + "/ca.key", std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(folder + "/n3.key", folder + "/ca.key",
+                             std::filesystem::copy_options::overwrite_existing);
   EXPECT_EQ(issue(folder, {.name = "n4"}, clock).error().code, ErrorCode::corrupt);
 }
 
 TEST_F(Authority, ShowRefusesWhatIsNoCertificate) {
-  std::ofstream(folder + "/junk") << "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+  std::ofstream(folder + "/junk")
+      << "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
   EXPECT_EQ(show_certificate(folder + "/junk").error().code, ErrorCode::corrupt);
   EXPECT_EQ(show_certificate(folder + "/absent").error().code, ErrorCode::not_found);
 }
 
 TEST(RoleUri, IsReadBack) {
-  for (const auto role : {Role::agent, Role::controller, Role::operators}) EXPECT_EQ(parse_role_uri(role_uri(role)), role);
+  for (const auto role : {Role::agent, Role::controller, Role::operators})
+    EXPECT_EQ(parse_role_uri(role_uri(role)), role);
   EXPECT_FALSE(parse_role_uri("faultline:role:root").has_value());
   EXPECT_FALSE(parse_role_uri("https://example").has_value());
 }

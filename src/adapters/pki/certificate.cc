@@ -44,7 +44,8 @@ Error openssl_error(std::string_view doing) {
   const auto code = ERR_get_error();
   if (code != 0) ERR_error_string_n(code, text.data(), text.size());
   ERR_clear_error();
-  return {ErrorCode::internal, std::string(doing) + ": " + (code != 0 ? text.data() : "OpenSSL gives no reason")};
+  return {ErrorCode::internal,
+          std::string(doing) + ": " + (code != 0 ? text.data() : "OpenSSL gives no reason")};
 }
 
 std::string bio_text(BIO* bio) {
@@ -53,7 +54,9 @@ std::string bio_text(BIO* bio) {
   return length > 0 ? std::string(data, static_cast<std::size_t>(length)) : std::string();
 }
 
-Bio bio_of(std::string_view text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
+Bio bio_of(std::string_view text) {
+  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
 
 Result<KeyPair> to_pem(X509* certificate, EVP_PKEY* key) {
   const Bio certificate_bio(BIO_new(BIO_s_mem()));
@@ -91,30 +94,35 @@ bool set_random_serial(X509* certificate) {
 }
 
 bool set_times(X509* certificate, Instant not_before, Instant not_after) {
-  const auto seconds = [](Instant at) { return std::chrono::system_clock::to_time_t(
-      std::chrono::time_point_cast<std::chrono::system_clock::duration>(at)); };
+  const auto seconds = [](Instant at) {
+    return std::chrono::system_clock::to_time_t(
+        std::chrono::time_point_cast<std::chrono::system_clock::duration>(at));
+  };
   return ASN1_TIME_set(X509_getm_notBefore(certificate), seconds(not_before)) != nullptr &&
          ASN1_TIME_set(X509_getm_notAfter(certificate), seconds(not_after)) != nullptr;
 }
 
 bool set_common_name(X509* certificate, std::string_view name) {
   return X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,
-                                    reinterpret_cast<const unsigned char*>(name.data()), static_cast<int>(name.size()),
-                                    -1, 0) == 1;
+                                    reinterpret_cast<const unsigned char*>(name.data()),
+                                    static_cast<int>(name.size()), -1, 0) == 1;
 }
 
 /// Everything but issuer, extensions and signature.
-Certificate blank_certificate(std::string_view name, EVP_PKEY* key, Instant not_before, Instant not_after) {
+Certificate blank_certificate(std::string_view name, EVP_PKEY* key, Instant not_before,
+                              Instant not_after) {
   Certificate certificate(X509_new());
   if (!certificate || X509_set_version(certificate.get(), x509_version_3) != 1 ||
-      !set_random_serial(certificate.get()) || !set_times(certificate.get(), not_before, not_after) ||
+      !set_random_serial(certificate.get()) ||
+      !set_times(certificate.get(), not_before, not_after) ||
       !set_common_name(certificate.get(), name) || X509_set_pubkey(certificate.get(), key) != 1) {
     return nullptr;
   }
   return certificate;
 }
 
-/// The alternative names as OpenSSL's configuration syntax has them. The caller has checked that no name holds a comma.
+/// The alternative names as OpenSSL's configuration syntax has them. The caller has checked that no
+/// name holds a comma.
 std::string alternative_names(const CertificateRequest& request) {
   std::vector<std::string> names{"DNS:" + request.name};
   for (const auto& name : request.dns_names) names.push_back("DNS:" + name);
@@ -126,7 +134,8 @@ std::string alternative_names(const CertificateRequest& request) {
 Instant instant_of(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return {};
-  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::from_time_t(timegm(&parts)));
+  return std::chrono::time_point_cast<Duration>(
+      std::chrono::system_clock::from_time_t(timegm(&parts)));
 }
 
 std::string text_of(const ASN1_STRING* text) {
@@ -138,25 +147,29 @@ std::string address_text(const ASN1_OCTET_STRING* address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const int family = ASN1_STRING_length(address) == 4 ? AF_INET : AF_INET6;
   if (family == AF_INET6 && ASN1_STRING_length(address) != 16) return "?";
-  return inet_ntop(family, ASN1_STRING_get0_data(address), text.data(), text.size()) != nullptr ? text.data() : "?";
+  return inet_ntop(family, ASN1_STRING_get0_data(address), text.data(), text.size()) != nullptr
+             ? text.data()
+             : "?";
 }
 
 std::vector<std::string> names_of(const X509* certificate) {
   std::vector<std::string> texts;
-  const GeneralNames names(
-      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  const GeneralNames names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
     if (name->type == GEN_DNS) texts.push_back("DNS:" + printable(text_of(name->d.dNSName), 256));
     if (name->type == GEN_IPADD) texts.push_back("IP:" + address_text(name->d.iPAddress));
-    if (name->type == GEN_URI) texts.push_back("URI:" + printable(text_of(name->d.uniformResourceIdentifier), 256));
+    if (name->type == GEN_URI)
+      texts.push_back("URI:" + printable(text_of(name->d.uniformResourceIdentifier), 256));
   }
   return texts;
 }
 
 std::vector<std::string> usages_of(X509* certificate) {
   std::vector<std::string> usages;
-  const auto extended = X509_get_extended_key_usage(certificate);  // all bits set if there is no such extension
+  const auto extended =
+      X509_get_extended_key_usage(certificate);  // all bits set if there is no such extension
   if (extended != UINT32_MAX && (extended & XKU_SSL_CLIENT) != 0) usages.emplace_back("clientAuth");
   if (extended != UINT32_MAX && (extended & XKU_SSL_SERVER) != 0) usages.emplace_back("serverAuth");
   const auto usage = X509_get_key_usage(certificate);
@@ -206,7 +219,8 @@ Result<KeyPair> make_authority(std::string_view name, Instant not_before, Instan
   X509_set_issuer_name(self, X509_get_subject_name(self));
   if (!add_extension(self, self, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
       !add_extension(self, self, NID_key_usage, "critical,keyCertSign,cRLSign") ||
-      !add_extension(self, self, NID_subject_key_identifier, "hash") || X509_sign(self, key.get(), EVP_sha256()) == 0) {
+      !add_extension(self, self, NID_subject_key_identifier, "hash") ||
+      X509_sign(self, key.get(), EVP_sha256()) == 0) {
     return openssl_error("signing the authority");
   }
   return to_pem(self, key.get());
@@ -217,7 +231,8 @@ Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateReq
   const Key issuer_key = read_key(authority.key);
   if (!issuer || !issuer_key || X509_check_private_key(issuer.get(), issuer_key.get()) != 1) {
     ERR_clear_error();
-    return Error{ErrorCode::corrupt, "the authority's certificate and key cannot be read, or do not belong together"};
+    return Error{ErrorCode::corrupt,
+                 "the authority's certificate and key cannot be read, or do not belong together"};
   }
   const Instant authority_end = instant_of(X509_get0_notAfter(issuer.get()));
   if (request.not_after > authority_end) {
@@ -226,11 +241,13 @@ Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateReq
   }
   const Key key(EVP_EC_gen("P-256"));
   if (!key) return openssl_error("making a key");
-  const Certificate certificate = blank_certificate(request.name, key.get(), request.not_before, request.not_after);
+  const Certificate certificate =
+      blank_certificate(request.name, key.get(), request.not_before, request.not_after);
   if (!certificate) return openssl_error("making a certificate");
   X509* leaf = certificate.get();
   X509_set_issuer_name(leaf, X509_get_subject_name(issuer.get()));
-  // An agent's certificate cannot play the controller, because it is good for clients only; and the other way round.
+  // An agent's certificate cannot play the controller, because it is good for clients only; and the
+  // other way round.
   const char* usage = request.role == Role::controller ? "serverAuth" : "clientAuth";
   if (!add_extension(leaf, issuer.get(), NID_basic_constraints, "critical,CA:FALSE") ||
       !add_extension(leaf, issuer.get(), NID_key_usage, "critical,digitalSignature") ||
@@ -253,7 +270,8 @@ Result<CertificateInfo> describe_certificate(std::string_view pem) {
   X509* read = certificate.get();
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int digest_bytes = 0;
-  if (X509_digest(read, EVP_sha256(), digest.data(), &digest_bytes) != 1) return openssl_error("hashing a certificate");
+  if (X509_digest(read, EVP_sha256(), digest.data(), &digest_bytes) != 1)
+    return openssl_error("hashing a certificate");
   CertificateInfo info;
   info.subject = name_text(X509_get_subject_name(read));
   info.issuer = name_text(X509_get_issuer_name(read));

@@ -1,4 +1,5 @@
-// Certificates as values: made, and read back, with OpenSSL. Nothing here touches a file or a clock.
+// Certificates as values: made, and read back, with OpenSSL. Nothing here touches a file or a
+// clock.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ struct KeyPair {
 };
 
 struct CertificateRequest {
-  std::string name;                    // common name, and a DNS name among the alternatives
+  std::string name;  // common name, and a DNS name among the alternatives
   Role role = Role::agent;
   std::vector<std::string> dns_names;  // further names the peer may be reached by
   std::vector<std::string> addresses;  // IPv4 or IPv6
@@ -30,10 +31,11 @@ struct CertificateRequest {
 struct CertificateInfo {
   std::string subject;
   std::string issuer;
-  std::string name;                 // common name
-  std::string serial;               // hexadecimal
-  std::string sha256;               // fingerprint of the certificate, hexadecimal
-  std::vector<std::string> names;   // alternatives: "DNS:n3", "IP:10.0.0.3", "URI:faultline:role:agent"
+  std::string name;    // common name
+  std::string serial;  // hexadecimal
+  std::string sha256;  // fingerprint of the certificate, hexadecimal
+  std::vector<std::string>
+      names;  // alternatives: "DNS:n3", "IP:10.0.0.3", "URI:faultline:role:agent"
   std::vector<std::string> usages;  // "clientAuth", "serverAuth", "certSign"
   bool authority = false;
   Instant not_before;
@@ -43,7 +45,8 @@ struct CertificateInfo {
 /// A self-signed authority (EC P-256) that can sign ends, and no further authority.
 Result<KeyPair> make_authority(std::string_view name, Instant not_before, Instant not_after);
 
-/// A new key (EC P-256) with a certificate signed by `authority`. exhausted if the authority ends before it would.
+/// A new key (EC P-256) with a certificate signed by `authority`. exhausted if the authority ends
+/// before it would.
 Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateRequest& request);
 
 /// The first certificate of a PEM text.

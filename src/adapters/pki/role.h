@@ -1,5 +1,5 @@
-// What the owner of a certificate may do. It stands in the certificate itself, as a URI among the alternative names, so
-// that the authority gives it and the owner cannot take another.
+// What the owner of a certificate may do. It stands in the certificate itself, as a URI among the
+// alternative names, so that the authority gives it and the owner cannot take another.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,9 @@ FAULTLINE_ENUM_NAMES(Role, "agent", "controller", "operator");
 
 inline constexpr std::string_view role_uri_prefix = "faultline:role:";
 
-inline std::string role_uri(Role role) { return std::string(role_uri_prefix) + std::string(to_text(role)); }
+inline std::string role_uri(Role role) {
+  return std::string(role_uri_prefix) + std::string(to_text(role));
+}
 
 inline std::optional<Role> parse_role_uri(std::string_view uri) {
   if (!uri.starts_with(role_uri_prefix)) return std::nullopt;

@@ -1,0 +1,482 @@
+#include "adapters/grpc/client.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/credentials.h>
+
+#include <deque>
+#include <utility>
+
+#include "adapters/grpc/peer.h"
+#include "adapters/grpc/server.h"
+#include "adapters/grpc/status_codes.h"
+#include "base/backoff.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "wire/convert.h"
+#include "wire/event_check.h"
+#include "wire/faultline.grpc.pb.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t batch_bytes_target =
+    256 * 1024;  // well below message_bytes_max, and small in the agent's memory
+constexpr std::size_t batch_events_target = 2048;
+constexpr std::size_t rulings_kept_max = 256;
+constexpr std::size_t client_memory_bytes_max = std::size_t{8} << 20;
+constexpr Duration heartbeat_deadline = std::chrono::seconds{2};
+constexpr Duration status_deadline =
+    std::chrono::seconds{1};  // for the reason, once the stream is broken
+
+gpr_timespec from_now(Duration duration) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_nanos(duration.count(), GPR_TIMESPAN));
+}
+
+grpc::ChannelArguments small_channel(const ControllerAddress& controller) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(message_bytes_max);
+  arguments.SetMaxSendMessageSize(message_bytes_max);
+  // What to try again and when is ours to say, and every part left out is memory saved on each
+  // node.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_CENSUS, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_CHANNELZ, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL,
+                   1);  // a new connection must not meet the old one's state
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  grpc::ResourceQuota quota("agent");
+  quota.Resize(client_memory_bytes_max);
+  arguments.SetResourceQuota(quota);
+  if (controller.tls && !controller.name.empty())
+    arguments.SetSslTargetNameOverride(controller.name);
+  return arguments;
+}
+
+struct OpenChannel {
+  std::shared_ptr<grpc::Channel> channel;
+  Duration certificate_left{0};  // 0 without TLS
+};
+
+Result<OpenChannel> open_channel(const ControllerAddress& controller, Instant now) {
+  if (!controller.tls) {
+    if (!is_loopback(controller.address)) {
+      return Error{ErrorCode::invalid_argument,
+                   "going to " + controller.address +
+                       " without certificates is refused: give them (`faultline pki`)"};
+    }
+    return OpenChannel{grpc::CreateCustomChannel(
+        controller.address, grpc::InsecureChannelCredentials(), small_channel(controller))};
+  }
+  const auto text = load_tls(*controller.tls, now);
+  if (!text) return text.error();
+  grpc::SslCredentialsOptions ssl;
+  ssl.pem_root_certs = text->authority;
+  ssl.pem_cert_chain = text->certificate;
+  ssl.pem_private_key = text->key;
+  return OpenChannel{grpc::CreateCustomChannel(controller.address, grpc::SslCredentials(ssl),
+                                               small_channel(controller)),
+                     text->own.not_after - now};
+}
+
+Error error_of(const grpc::Status& status, const ControllerAddress& controller) {
+  const auto code = status.ok() ? ErrorCode::unavailable : from_grpc(status.error_code());
+  std::string why = status.ok() ? "it closed the stream" : printable(status.error_message(), 400);
+  // A refused client certificate reaches a client as a connection that closes, without a word.
+  if (code == ErrorCode::unavailable && controller.tls) {
+    why +=
+        " (if this stays: is our certificate from the controller's authority, and has neither "
+        "ended?)";
+  }
+  return {code, "controller " + controller.address + ": " + why};
+}
+
+/// One stream and all that gRPC needs for it; broken once, it is thrown away. gRPC runs only inside
+/// pump().
+class Connection {
+ public:
+  Connection(ControllerAddress controller, std::shared_ptr<grpc::Channel> channel)
+      : controller_(std::move(controller)),
+        channel_(std::move(channel)),
+        stub_(v1::Controller::NewStub(channel_)) {}
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Connects, says Hello and waits for the welcome.
+  Status open(const std::string& node, Duration deadline);
+  /// The answer to one batch. The message is in outgoing().
+  Result<v1::Ack> exchange(std::uint64_t seq, Duration deadline);
+  /// Returns when the message in outgoing() has left.
+  Status write(Duration deadline);
+  /// Takes in what has arrived, without waiting.
+  void poll();
+  [[nodiscard]] bool broken() const { return broken_; }
+  v1::AgentMessage& outgoing() { return out_; }
+  /// Why it broke.
+  Error reason();
+
+  std::deque<Uplink::Ruling> rulings;
+
+ private:
+  enum Tag : std::uintptr_t { started = 1, written, received, finished };
+
+  static void* tag(Tag value) { return reinterpret_cast<void*>(value); }
+  bool pump(gpr_timespec deadline);
+  void handle(Tag tag, bool ok);
+  void take_message();
+  template <class Condition>
+  Status wait(Condition condition, Duration deadline, std::string_view what);
+
+  const ControllerAddress controller_;
+  grpc::CompletionQueue queue_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Controller::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientAsyncReaderWriter<v1::AgentMessage, v1::ControllerMessage>> io_;
+  v1::AgentMessage out_;
+  v1::ControllerMessage in_;
+  grpc::Status status_;
+  std::optional<v1::Ack> ack_;
+  bool started_ = false;
+  bool welcomed_ = false;
+  bool writing_ = false;
+  bool broken_ = false;
+  bool finished_ = false;
+};
+
+Connection::~Connection() {
+  context_.TryCancel();
+  queue_.Shutdown();
+  // A cancelled call gives back all its operations, so this ends.
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) continue;
+}
+
+bool Connection::pump(gpr_timespec deadline) {
+  void* got = nullptr;
+  bool ok = false;
+  if (queue_.AsyncNext(&got, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) return false;
+  handle(static_cast<Tag>(reinterpret_cast<std::uintptr_t>(got)), ok);
+  return true;
+}
+
+void Connection::handle(Tag tag_value, bool ok) {
+  switch (tag_value) {
+    case started:
+      started_ = ok;
+      if (!ok) broken_ = true;
+      if (ok) io_->Read(&in_, tag(received));
+      return;
+    case written:
+      writing_ = false;
+      if (!ok) broken_ = true;
+      return;
+    case received:
+      if (!ok) {
+        broken_ = true;
+        return;
+      }
+      take_message();
+      io_->Read(&in_, tag(received));
+      return;
+    case finished: finished_ = true; return;
+  }
+}
+
+void Connection::take_message() {
+  switch (in_.body_case()) {
+    case v1::ControllerMessage::kWelcome: welcomed_ = true; return;
+    case v1::ControllerMessage::kAck: ack_ = in_.ack(); return;
+    case v1::ControllerMessage::kRuling: {
+      const auto& ruling = in_.ruling();
+      rulings.push_back(
+          {{ruling.attempt().job(), ruling.attempt().restart()}, ruling.final(), ruling.text()});
+      if (rulings.size() > rulings_kept_max) rulings.pop_front();
+      return;
+    }
+    case v1::ControllerMessage::BODY_NOT_SET: return;  // of a newer controller
+  }
+}
+
+template <class Condition>
+Status Connection::wait(Condition condition, Duration deadline, std::string_view what) {
+  const gpr_timespec until = from_now(deadline);
+  while (!condition() && !broken_) {
+    if (!pump(until)) {
+      broken_ =
+          true;  // whatever comes now comes too late: the answer could belong to the next question
+      context_.TryCancel();
+      return Error{ErrorCode::deadline_exceeded, "controller " + controller_.address + ": no " +
+                                                     std::string(what) + " within " +
+                                                     to_text(deadline)};
+    }
+  }
+  return condition() ? ok_status() : Status(reason());
+}
+
+Error Connection::reason() {
+  if (!finished_ && io_) {
+    io_->Finish(&status_, tag(finished));
+    const gpr_timespec until = from_now(status_deadline);
+    while (!finished_ && pump(until)) continue;
+    if (!finished_)
+      return {ErrorCode::unavailable,
+              "controller " + controller_.address + ": the stream is broken"};
+  }
+  return error_of(status_, controller_);
+}
+
+Status Connection::open(const std::string& node, Duration deadline) {
+  io_ = stub_->PrepareAsyncReport(&context_, &queue_);
+  io_->StartCall(tag(started));
+  FAULTLINE_TRY(wait([this] { return started_; }, deadline, "connection"));
+  auto& hello = *out_.mutable_hello();
+  hello.set_protocol(protocol_version);
+  hello.set_node(node);
+  hello.set_program_version(std::string(kVersion));
+  FAULTLINE_TRY(write(deadline));
+  return wait([this] { return welcomed_; }, deadline, "welcome");
+}
+
+Status Connection::write(Duration deadline) {
+  writing_ = true;
+  io_->Write(out_, tag(written));
+  return wait([this] { return !writing_; }, deadline, "room to send");
+}
+
+Result<v1::Ack> Connection::exchange(std::uint64_t seq, Duration deadline) {
+  ack_.reset();
+  FAULTLINE_TRY(write(deadline));
+  FAULTLINE_TRY(wait([this, seq] { return ack_ && ack_->seq() == seq; }, deadline, "answer"));
+  return *ack_;
+}
+
+void Connection::poll() {
+  while (!broken_ && pump(gpr_inf_past(GPR_CLOCK_MONOTONIC))) continue;
+}
+
+}  // namespace
+
+// --- the uplink
+// ----------------------------------------------------------------------------------------------------
+
+class GrpcUplink::Impl {
+ public:
+  Impl(GrpcUplinkOptions given, const Clock& clock, Rng rng, Counters& counters)
+      : options_(std::move(given)),
+        clock_(clock),
+        counters_(counters),
+        backoff_(options_.backoff_first, options_.backoff_longest, rng) {}
+
+  Status send(const std::vector<Event>& events, Duration deadline);
+  Status heartbeat(Instant now);
+  std::vector<Ruling> take_rulings();
+
+ private:
+  Status ready(Duration deadline);
+  Status connect(Duration deadline);
+  Error lost(const Error& error);
+  Status send_batch(Duration deadline);
+  /// Fills the connection's outgoing batch from events[first], returns the index after the last one
+  /// taken.
+  std::size_t fill_batch(const std::vector<Event>& events, std::size_t first);
+  void collect_rulings();
+  void warn(const std::string& text) const {
+    if (options_.warn) options_.warn(text);
+  }
+
+  const GrpcUplinkOptions options_;
+  const Clock& clock_;
+  Counters& counters_;
+  Backoff backoff_;
+  std::unique_ptr<Connection> connection_;
+  std::uint64_t seq_ = 0;
+  Duration opened_at_{0};
+  Duration next_attempt_{0};
+  Duration next_send_{0};  // later than now after the controller said that it is overloaded
+  std::string last_failure_;
+  std::deque<Ruling> rulings_;
+  std::deque<Ruling> rulings_seen_;  // a new stream tells again what an old one told
+};
+
+Status GrpcUplink::Impl::ready(Duration deadline) {
+  if (connection_) {
+    connection_->poll();
+    if (!connection_->broken()) return ok_status();
+    return lost(connection_->reason());
+  }
+  const Duration now = clock_.monotonic();
+  if (now < next_attempt_) {
+    return Error{ErrorCode::unavailable,
+                 last_failure_ + "; next attempt in " + to_text(next_attempt_ - now)};
+  }
+  return connect(std::min(deadline, options_.connect_deadline));
+}
+
+Status GrpcUplink::Impl::connect(Duration deadline) {
+  counters_.add("uplink_connects_total");
+  auto channel = open_channel(options_.controller, clock_.now());
+  if (!channel) return lost(channel.error());
+  if (options_.controller.tls && channel->certificate_left < options_.certificate_warning) {
+    warn(options_.controller.tls->certificate + " ends in " + to_text(channel->certificate_left));
+  }
+  connection_ =
+      std::make_unique<Connection>(options_.controller, std::move(channel).value().channel);
+  opened_at_ = clock_.monotonic();
+  seq_ = 0;
+  if (const Status opened = connection_->open(options_.node, deadline); !opened)
+    return lost(opened.error());
+  counters_.add("uplink_connections_total");
+  last_failure_.clear();
+  warn("connected to controller " + options_.controller.address);
+  return ok_status();
+}
+
+/// Gives the connection up and says when the next one may be tried.
+Error GrpcUplink::Impl::lost(const Error& error) {
+  counters_.add("uplink_failures_total");
+  const Duration now = clock_.monotonic();
+  if (connection_) {
+    collect_rulings();
+    // A stream that held for long was fine: its end is no continuation of the failures before it.
+    if (now - opened_at_ >= options_.backoff_longest) backoff_.reset();
+    connection_.reset();
+  }
+  next_attempt_ = now + backoff_.next();
+  if (error.message != last_failure_) warn(error.message);
+  last_failure_ = error.message;
+  return error;
+}
+
+std::size_t GrpcUplink::Impl::fill_batch(const std::vector<Event>& events, std::size_t first) {
+  auto& batch = *connection_->outgoing().mutable_batch();
+  batch.Clear();
+  batch.set_seq(++seq_);
+  std::size_t bytes = 0;
+  std::size_t next = first;
+  for (; next < events.size() && bytes < batch_bytes_target; ++next) {
+    if (static_cast<std::size_t>(batch.events_size()) >= batch_events_target) break;
+    // What the controller would refuse is not worth the way, and if it is too large it would break
+    // the stream for ever.
+    if (const Status checked = check_event(events[next]); !checked) {
+      counters_.add("uplink_events_refused_total");
+      warn("event dropped: " + checked.error().message);
+      continue;
+    }
+    auto& message = *batch.add_events();
+    event_to_wire(events[next], message);
+    bytes += message.ByteSizeLong();
+  }
+  return next;
+}
+
+Status GrpcUplink::Impl::send_batch(Duration deadline) {
+  const auto ack = connection_->exchange(seq_, deadline);
+  if (!ack) return lost(ack.error());
+  if (!ack->stored()) {
+    const auto code = ack->overloaded() ? ErrorCode::exhausted : ErrorCode::unavailable;
+    next_send_ = clock_.monotonic() + backoff_.next();
+    return Error{code, "controller " + options_.controller.address +
+                           " did not store: " + printable(ack->reason(), 400)};
+  }
+  backoff_.reset();
+  if (ack->refused() > 0) {
+    counters_.add("uplink_events_refused_total", ack->refused());
+    warn("controller refused " + std::to_string(ack->refused()) +
+         " events: " + printable(ack->reason(), 400));
+  }
+  return ok_status();
+}
+
+Status GrpcUplink::Impl::send(const std::vector<Event>& events, Duration deadline) {
+  const Duration started = clock_.monotonic();
+  const auto left = [&] {
+    return std::max(Duration{0}, deadline - (clock_.monotonic() - started));
+  };
+  FAULTLINE_TRY(ready(deadline));
+  if (started < next_send_) {
+    return Error{ErrorCode::exhausted, "the controller had too much to do; next attempt in " +
+                                           to_text(next_send_ - started)};
+  }
+  for (std::size_t next = 0; next < events.size();) {
+    next = fill_batch(events, next);
+    if (connection_->outgoing().batch().events_size() == 0) continue;
+    FAULTLINE_TRY(send_batch(left()));
+  }
+  return ok_status();
+}
+
+Status GrpcUplink::Impl::heartbeat(Instant now) {
+  FAULTLINE_TRY(ready(heartbeat_deadline));
+  connection_->outgoing().mutable_heartbeat()->set_agent_now_ns(now.time_since_epoch().count());
+  if (const Status written = connection_->write(heartbeat_deadline); !written)
+    return lost(written.error());
+  return ok_status();
+}
+
+void GrpcUplink::Impl::collect_rulings() {
+  for (auto& ruling : connection_->rulings) {
+    const auto same = [&](const Ruling& seen) {
+      return seen.attempt == ruling.attempt && seen.final == ruling.final &&
+             seen.text == ruling.text;
+    };
+    if (std::find_if(rulings_seen_.begin(), rulings_seen_.end(), same) != rulings_seen_.end())
+      continue;
+    rulings_seen_.push_back(ruling);
+    rulings_.push_back(std::move(ruling));
+    if (rulings_seen_.size() > rulings_kept_max) rulings_seen_.pop_front();
+    if (rulings_.size() > rulings_kept_max) rulings_.pop_front();
+  }
+  connection_->rulings.clear();
+}
+
+std::vector<Uplink::Ruling> GrpcUplink::Impl::take_rulings() {
+  if (connection_) {
+    connection_->poll();
+    collect_rulings();
+  }
+  std::vector<Ruling> taken(std::make_move_iterator(rulings_.begin()),
+                            std::make_move_iterator(rulings_.end()));
+  rulings_.clear();
+  return taken;
+}
+
+GrpcUplink::GrpcUplink(GrpcUplinkOptions options, const Clock& clock, Rng rng, Counters& counters)
+    : impl_(std::make_unique<Impl>(std::move(options), clock, rng, counters)) {}
+GrpcUplink::~GrpcUplink() = default;
+Status GrpcUplink::send(const std::vector<Event>& events, Duration deadline) {
+  return impl_->send(events, deadline);
+}
+Status GrpcUplink::heartbeat(Instant now) { return impl_->heartbeat(now); }
+std::vector<Uplink::Ruling> GrpcUplink::take_rulings() { return impl_->take_rulings(); }
+
+// --- a person's call
+// -----------------------------------------------------------------------------------------------
+
+Result<std::string> operate(const ControllerAddress& controller, const std::string& request,
+                            const std::string& target, const Clock& clock, Duration deadline) {
+  const auto channel = open_channel(controller, clock.now());
+  if (!channel) return channel.error();
+  const auto stub = v1::Controller::NewStub(channel->channel);
+  grpc::ClientContext context;
+  context.set_deadline(from_now(deadline));
+  v1::OperatorRequest message;
+  message.set_protocol(protocol_version);
+  message.set_request(request);
+  message.set_target(target);
+  v1::OperatorReply reply;
+  const grpc::Status status = stub->Operate(&context, message, &reply);
+  if (!status.ok()) return error_of(status, controller);
+  return printable(reply.text(), 4096);
+}
+
+}  // namespace faultline
