@@ -27,6 +27,12 @@ Status load_entries(Store& store, Instant since, ActionHistory& history) {
 
 }  // namespace
 
+std::optional<Instant> StoreJournal::intended_at(const ActionId& id) {
+  const auto record = store_.action(id);
+  if (!record || !*record) return std::nullopt;
+  return (*record)->intended_at;
+}
+
 Result<ActionHistory> load_history(Store& store, Instant since) {
   ActionHistory history;
   FAULTLINE_TRY(load_entries(store, since, history));

@@ -2,6 +2,8 @@
 // intent journal bound to it.
 #pragma once
 
+#include <optional>
+
 #include "act/journal.h"
 #include "base/clock.h"
 #include "model/cluster_view.h"
@@ -16,6 +18,7 @@ class StoreJournal final : public Journal {
   Status record_intent(const Action& action) override { return store_.record_intent(action, clock_.now()); }
   Status record_outcome(const Outcome& outcome) override { return store_.record_outcome(outcome); }
   Result<std::vector<Action>> open_intents() override { return store_.open_intents(); }
+  std::optional<Instant> intended_at(const ActionId& id) override;
 
  private:
   Store& store_;
