@@ -26,9 +26,16 @@ std::int64_t number_in(const JobLine& line, std::string_view field) {
   return parse_number<std::int64_t>(line.fact->event.field(field)).value_or(-1);
 }
 
+/// The process group of a line: captured, or in the "[PG ID 12 PG GUID 99(NAME) Rank 4]" before its
+/// words. Counters of different groups cannot be compared.
 std::string group_of(const JobLine& line) {
-  for (const std::string_view field : {"pg_guid", "pg", "pg_id"}) {
-    if (const auto value = line.fact->event.field(field); !value.empty()) return std::string(value);
+  if (const auto value = line.fact->event.field("pg"); !value.empty()) return std::string(value);
+  const std::string_view text = line.fact->event.raw.text;
+  for (const std::string_view tag : {"PG GUID ", "PG ID ", "PG "}) {
+    const auto at = text.find(tag);
+    if (at == std::string_view::npos) continue;
+    const std::string_view name = text.substr(at + tag.size());
+    return std::string(name.substr(0, name.find_first_of("( ]")));
   }
   return {};
 }
@@ -280,14 +287,27 @@ std::optional<Explanation> rule_collective_timeout(const FailureCase& failure) {
   return explanation;
 }
 
+namespace {
+
+/// Who prints that it lost the rendezvous: "HOST_PID_INDEX" in the line, or else where the line
+/// comes from.
+std::string survivor_of(const JobLine& line, const FailureCase& failure) {
+  std::string_view agent = line.fact->event.field("reporter");
+  for (int part = 0; part < 2; ++part)
+    agent = agent.substr(0, std::min(agent.rfind('_'), agent.size()));
+  if (const std::string* node = failure.attempt.node_called(agent)) return *node;
+  return agent.empty() ? line.node : std::string(agent);
+}
+
+}  // namespace
+
 std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure) {
   std::vector<const JobLine*> lost;
   std::set<std::string> reporters;
   for (const JobLine& line : failure.lines) {
     if (line.cause->id != cause_id::rendezvous_lost) continue;
     lost.push_back(&line);
-    const std::string_view host = line.fact->event.field("host");
-    reporters.insert(!line.node.empty() ? line.node : std::string(host));
+    reporters.insert(survivor_of(line, failure));
   }
   if (lost.empty()) return std::nullopt;
   reporters.erase("");

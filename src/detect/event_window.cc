@@ -7,6 +7,8 @@ namespace faultline {
 Instant happened_at(const Event& event) {
   if (!known(event.observed_at)) return event.received_at;
   if (!known(event.received_at)) return event.observed_at;
+  const Duration age = event.received_at - event.observed_at;
+  if (event.clock == ClockDomain::printed && age > printed_age_max) return event.received_at;
   return std::min(event.observed_at, event.received_at);
 }
 

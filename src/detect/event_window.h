@@ -17,6 +17,10 @@ namespace faultline {
 /// memory.
 inline constexpr std::size_t fact_text_bytes_max = 256;
 
+/// What a job prints as the time may be of any zone. Further back than this it is not taken for the
+/// time of the event.
+inline constexpr Duration printed_age_max = std::chrono::minutes{10};
+
 /// An event as a detector remembers it.
 struct Fact {
   Event event;

@@ -102,12 +102,23 @@ bool is_root(const JobLine& line) {
 }
 
 bool says_hardware(const JobLine& line) {
-  const CauseClass kind = line.cause->cause_class;
-  const bool hardware = kind == CauseClass::gpu || kind == CauseClass::node ||
-                        kind == CauseClass::nic || kind == CauseClass::link ||
-                        kind == CauseClass::power_thermal;
-  return is_root(line) && hardware && line.signature->strength == Strength::decisive &&
-         line.signature->layer == Layer::application && line.cause->id != cause_id::ib_completion;
+  if (!is_root(line) || line.signature->layer != Layer::application) return false;
+  switch (line.cause->cause_class) {
+    case CauseClass::gpu:
+    case CauseClass::node:
+    case CauseClass::power_thermal: return line.signature->strength == Strength::decisive;
+    // No program can make these up by a wrong index.
+    case CauseClass::nic:
+    case CauseClass::link: return line.cause->id != cause_id::ib_completion;
+    case CauseClass::network_switch:
+    case CauseClass::storage:
+    case CauseClass::silent_corruption:
+    case CauseClass::software:
+    case CauseClass::environment:
+    case CauseClass::workload:
+    case CauseClass::unknown: return false;
+  }
+  return false;
 }
 
 Subject place_of(const JobLine& line, const FailureCase& failure) {

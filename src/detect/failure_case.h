@@ -90,6 +90,11 @@ Explanation explain(const FailureCase& failure);
 /// ranks or none.
 std::string normalised(std::string_view line);
 
+/// The line by which a training says that it is done.
+inline constexpr std::string_view finished_signature = "training.finished";
+/// Any exception that no other signature knows.
+inline constexpr std::string_view exception_signature = "python.exception";
+
 /// True for a line that can be a first cause.
 bool is_root(const JobLine& line);
 /// True for a job's words about broken hardware ("uncorrectable ECC error"): decisive, and of a

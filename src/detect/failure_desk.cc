@@ -24,6 +24,17 @@ std::int32_t first_number(std::string_view text) {
   return parse_number<std::int32_t>(text.substr(0, end)).value_or(-1);
 }
 
+/// "[rank12]:" is the rank in the whole job; a "Rank 0" behind it may be that of a process group.
+std::int32_t tagged_rank(std::string_view text) {
+  const auto at = text.find("[rank");
+  if (at == std::string_view::npos) return -1;
+  const std::string_view number = text.substr(at + 5);
+  const auto end = number.find(']');
+  return end == std::string_view::npos
+             ? -1
+             : parse_number<std::int32_t>(number.substr(0, end)).value_or(-1);
+}
+
 std::string host_in(const Event& event) {
   if (const auto host = event.field("host"); !host.empty()) return std::string(host);
   const auto hosts = event.field("hosts");
@@ -38,7 +49,8 @@ JobLine make_line(const Fact& fact, const AttemptRecord& attempt, const Catalog&
   line.fact = &fact;
   line.signature = catalog.signature(event.signature);
   line.cause = line.signature == nullptr ? nullptr : catalog.cause(line.signature->cause);
-  line.rank = first_number(event.field("rank"));
+  line.rank = tagged_rank(event.raw.text);
+  if (line.rank < 0) line.rank = first_number(event.field("rank"));
   if (line.rank < 0) line.rank = first_number(event.field("tasks"));
   if (line.rank < 0 && event.subject.kind == SubjectKind::rank) line.rank = event.subject.rank;
   const std::string host = event.subject.node.empty() ? host_in(event) : event.subject.node;

@@ -61,15 +61,27 @@ Sorted sort_by_role(const std::vector<Fact>& facts, const Catalog& catalog) {
   return sorted;
 }
 
+/// The Slurm job of a control group's path ".../job_77/step_0"; "" if it is not one.
+std::string slurm_job_in(std::string_view path) {
+  const auto at = path.find("/job_");
+  if (at == std::string_view::npos) return {};
+  const std::string_view job = path.substr(at + 5);
+  const auto end = std::min(job.find_first_not_of("0123456789"), job.size());
+  return std::string(job.substr(0, end));
+}
+
 /// What a verdict about this fact is about: the part where it has an address, the node for things
 /// inside the node that the scheduler does not know (an NVSwitch), the attempt or job for what
 /// concerns a job.
 Subject subject_of(const Fact& fact) {
+  if (const std::string job = slurm_job_in(fact.event.field("memcg")); !job.empty()) {
+    return fact.event.attempt ? Subject::of_attempt(*fact.event.attempt) : Subject::of_job(job);
+  }
   const Subject& subject = fact.event.subject;
   if (subject.kind == SubjectKind::job || subject.kind == SubjectKind::attempt ||
       subject.kind == SubjectKind::rank) {
     if (fact.event.attempt) return Subject::of_attempt(*fact.event.attempt);
-    if (!subject.attempt.job.empty()) return subject;
+    if (!subject.attempt.job.empty() && subject.attempt.job != "unknown") return subject;
   } else if (concerns_node(subject) && (subject.kind == SubjectKind::node || names_part(subject))) {
     return subject;
   }

@@ -33,7 +33,10 @@ bool aftermath(const JobLine& line) {
   return std::find(std::begin(causes), std::end(causes), line.cause->id) != std::end(causes);
 }
 
-bool own_error(const JobLine& line) { return is_root(line) && !aftermath(line); }
+/// An exception that no signature knows is an error of the program, too, though the weakest kind.
+bool own_error(const JobLine& line) {
+  return (is_root(line) || line.signature->id == exception_signature) && !aftermath(line);
+}
 
 /// The first error of each rank.
 std::map<std::int32_t, const JobLine*> first_errors(const FailureCase& failure) {

@@ -118,9 +118,9 @@ Subject subject_of(const Killed& killed, const FailureCase& failure) {
 }  // namespace
 
 std::optional<Explanation> rule_after_success(const FailureCase& failure) {
-  const auto finished = std::find_if(
-      failure.lines.begin(), failure.lines.end(),
-      [](const JobLine& line) { return line.cause->id == cause_id::teardown_after_success; });
+  const auto finished =
+      std::find_if(failure.lines.begin(), failure.lines.end(),
+                   [](const JobLine& line) { return line.signature->id == finished_signature; });
   if (finished == failure.lines.end()) return std::nullopt;
   const auto real_error =
       std::find_if_not(failure.lines.begin(), failure.lines.end(), belongs_to_teardown);
