@@ -42,6 +42,10 @@ class LineSplitter {
   void finish(const Sink& sink);
 
   [[nodiscard]] const SplitterTotals& totals() const { return totals_; }
+  /// What it holds on the heap.
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return partial_.capacity() + scratch_.capacity();
+  }
 
  private:
   void keep(std::string_view bytes);

@@ -1,0 +1,213 @@
+// Runs tests/cases/signatures/*.case against the catalog and the engine as shipped. docs/formats.md
+// describes the files. A line passes through the same steps as in a log: its prefix is taken off,
+// then the signatures of its layer look at it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "ingest/line_prefix.h"
+#include "ingest/signature_engine.h"
+
+namespace faultline {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CaseLine {
+  bool fires = true;
+  std::string text;
+  Fields captures;
+  std::string place;  // "nvidia_xid.case:12"
+};
+
+struct CaseBlock {
+  std::string signature;
+  std::string place;
+  std::vector<CaseLine> lines;
+};
+
+struct CaseFile {
+  std::vector<CaseBlock> blocks;
+  std::vector<std::string> errors;
+};
+
+/// "name = value" below a `fires` line; the value is verbatim after "= ".
+bool read_capture(std::string_view line, CaseLine& into) {
+  const auto equals = line.find(" = ");
+  if (equals == std::string_view::npos) return false;
+  return into.captures.emplace(trim(line.substr(0, equals)), line.substr(equals + 3)).second;
+}
+
+void read_line(std::string_view line, const std::string& place, CaseFile& file) {
+  if (trim(line).empty() || line[0] == '#') return;
+  const auto bad = [&](const char* what) { file.errors.push_back(place + ": " + what); };
+  if (line.starts_with("signature ")) {
+    file.blocks.push_back({std::string(trim(line.substr(10))), place, {}});
+  } else if (file.blocks.empty()) {
+    bad("stands before the first 'signature'");
+  } else if (line.starts_with("fires ") || line.starts_with("quiet ")) {
+    file.blocks.back().lines.push_back({line[0] == 'f', std::string(line.substr(6)), {}, place});
+  } else if (line[0] == ' ') {
+    auto& lines = file.blocks.back().lines;
+    if (lines.empty() || !lines.back().fires || !read_capture(line, lines.back()))
+      bad("is no capture of a 'fires' line");
+  } else {
+    bad("must start with 'signature ', 'fires ', 'quiet ', '#' or a blank");
+  }
+}
+
+CaseFile read_case_file(const fs::path& path) {
+  CaseFile file;
+  std::ifstream stream(path);
+  std::string line;
+  for (int number = 1; std::getline(stream, line); ++number) {
+    read_line(line, path.filename().string() + ":" + std::to_string(number), file);
+  }
+  return file;
+}
+
+EventSource source_of(Layer layer) {
+  switch (layer) {
+    case Layer::kernel: return EventSource::kernel_log;
+    case Layer::scheduler: return EventSource::scheduler;
+    case Layer::application: return EventSource::job_log;
+  }
+  return EventSource::job_log;
+}
+
+class SignatureCases : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto loaded = Catalog::load(FAULTLINE_SOURCE_CATALOG_DIR);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    catalog_ = new Catalog(std::move(loaded).value());
+    for (const Layer layer : {Layer::kernel, Layer::scheduler, Layer::application}) {
+      auto database =
+          SignatureDatabase::open(*catalog_, layers_of(source_of(layer)), {}, counters_);
+      ASSERT_TRUE(database.ok()) << database.error().message;
+      engines_.emplace(layer, SignatureEngine(database.value(), counters_));
+    }
+    for (const auto& entry :
+         fs::directory_iterator(FAULTLINE_SOURCE_DIR "/tests/cases/signatures")) {
+      if (entry.path().extension() == ".case")
+        files_.emplace(entry.path(), read_case_file(entry.path()));
+    }
+  }
+  static void TearDownTestSuite() {
+    engines_.clear();
+    files_.clear();
+    delete catalog_;
+    catalog_ = nullptr;
+  }
+
+  /// The line after the decoder's own first steps.
+  static std::optional<Hit> look_at(Layer layer, const std::string& line) {
+    const LinePrefix prefix =
+        layer == Layer::application ? parse_job_prefix(line, {}) : parse_system_prefix(line);
+    LineBlock block;
+    block.add(line, prefix.body, 0);
+    auto hits = engines_.at(layer).scan(block);
+    return hits.empty() ? std::nullopt : std::optional(std::move(hits.front()));
+  }
+
+  static bool hits(const std::optional<Hit>& hit, const Signature& signature) {
+    return hit &&
+           std::find(hit->matched.begin(), hit->matched.end(), &signature) != hit->matched.end();
+  }
+
+  static void check_fires(const Signature& signature, const CaseLine& line) {
+    const auto hit = look_at(signature.layer, line.text);
+    ASSERT_TRUE(hits(hit, signature))
+        << line.place << ": " << signature.id << " should fire on\n  " << line.text;
+    for (const auto& [name, value] : line.captures) {
+      const auto it = hit->captures.find(name);
+      EXPECT_EQ(it == hit->captures.end() ? "(nothing)" : it->second, value)
+          << line.place << ": capture '" << name << "' of " << signature.id << " on\n  "
+          << line.text;
+    }
+  }
+
+  static void check_quiet(const Signature& signature, const CaseLine& line) {
+    EXPECT_FALSE(hits(look_at(signature.layer, line.text), signature))
+        << line.place << ": " << signature.id << " should be quiet on\n  " << line.text;
+  }
+
+  static void check_block(const CaseBlock& block) {
+    const Signature* signature = catalog_->signature(block.signature);
+    ASSERT_NE(signature, nullptr) << block.place << ": the catalog has no signature '"
+                                  << block.signature << "'";
+    int fires = 0;
+    int quiet = 0;
+    for (const auto& line : block.lines) {
+      if (line.fires) {
+        ++fires;
+        check_fires(*signature, line);
+      } else {
+        ++quiet;
+        check_quiet(*signature, line);
+      }
+    }
+    EXPECT_GT(fires, 0) << block.place << ": " << block.signature << " has no 'fires' line";
+    EXPECT_GT(quiet, 0) << block.place << ": " << block.signature << " has no 'quiet' line";
+  }
+
+  static inline Catalog* catalog_ = nullptr;
+  static inline Counters counters_;
+  static inline std::map<Layer, SignatureEngine> engines_;
+  static inline std::map<fs::path, CaseFile> files_;
+};
+
+TEST_F(SignatureCases, EveryCaseHolds) {
+  ASSERT_FALSE(files_.empty());
+  for (const auto& [path, file] : files_) {
+    for (const auto& error : file.errors) ADD_FAILURE() << error;
+    for (const auto& block : file.blocks) check_block(block);
+  }
+}
+
+TEST_F(SignatureCases, EverySignatureHasOneBlockInTheFileOfItsName) {
+  std::map<std::string, std::string> places;  // signature -> its block
+  for (const auto& [path, file] : files_) {
+    EXPECT_TRUE(fs::exists(fs::path(FAULTLINE_SOURCE_CATALOG_DIR) / "signatures" /
+                           path.filename().replace_extension(".toml")))
+        << path << " has no signature file of its name";
+    for (const auto& block : file.blocks) {
+      const auto [it, added] = places.emplace(block.signature, block.place);
+      EXPECT_TRUE(added) << block.place << ": " << block.signature << " has a block already at "
+                         << it->second;
+    }
+  }
+  for (const auto& signature : catalog_->signatures()) {
+    EXPECT_TRUE(places.contains(signature.id))
+        << signature.id << " has no block in tests/cases/signatures";
+  }
+}
+
+/// Vectorscan may see a pattern over two lines; RE2 then says no. On one line they must agree, or
+/// hits would be lost without a trace.
+TEST_F(SignatureCases, NothingThatVectorscanSeesOnACaseLineIsRefusedByRe2) {
+  for (const auto& [path, file] : files_) {
+    for (const auto& block : file.blocks) {
+      const Signature* signature = catalog_->signature(block.signature);
+      if (signature == nullptr) continue;
+      for (const auto& line : block.lines) {
+        const auto before = counters_.get("signature_unconfirmed_total");
+        look_at(signature->layer, line.text);
+        EXPECT_EQ(counters_.get("signature_unconfirmed_total"), before)
+            << line.place << ":\n  " << line.text;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace faultline
