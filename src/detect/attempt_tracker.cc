@@ -25,6 +25,10 @@ void read_rank(const Event& event, AttemptRecord& record) {
   const std::int32_t rank = event.subject.rank;
   if (rank < 0 || (record.ranks.size() >= attempt_ranks_max && !record.ranks.contains(rank)))
     return;
+  const auto world = parse_number<std::int32_t>(event.field("world")).value_or(0);
+  if (world <= static_cast<std::int32_t>(attempt_ranks_max)) {
+    record.world_size = std::max(record.world_size, world);
+  }
   RankPlace& place = record.ranks[rank];
   place.rank = rank;
   if (const std::string& node = node_of(event); !node.empty()) place.node = node;
@@ -88,6 +92,7 @@ std::int32_t AttemptRecord::rank_at(std::string_view node, std::int32_t local_ra
 std::set<std::int32_t> AttemptRecord::world() const {
   std::set<std::int32_t> all;
   for (const auto& [rank, place] : ranks) all.insert(rank);
+  for (std::int32_t rank = 0; rank < world_size; ++rank) all.insert(all.end(), rank);
   return all;
 }
 
@@ -147,6 +152,14 @@ AttemptRecord& AttemptTracker::touch(const AttemptId& id) {
   entry.use = std::prev(by_use_.end());
   entry.record.id = id;
   return entry.record;
+}
+
+bool says_down(const Event& event) {
+  if (const auto down = event.field("down"); !down.empty()) return down == "true";
+  const std::string state = to_lower(event.field("state"));
+  const bool saves_power = state.find("power") != std::string::npos;
+  return !saves_power &&
+         (state.starts_with("down") || state.starts_with("fail") || state.ends_with("*"));
 }
 
 int signal_of(const Event& event) {

@@ -26,6 +26,7 @@ struct AttemptRecord {
   std::string user;
   std::string array_job;
   std::vector<std::string> nodes;
+  std::int32_t world_size = 0;  // 0 if nobody has told
   std::map<std::int32_t, RankPlace> ranks;
   std::map<std::int32_t, Fact> failed_ranks;  // first exit with an error of each rank
   AttemptState state = AttemptState::running;
@@ -39,6 +40,7 @@ struct AttemptRecord {
   [[nodiscard]] std::int32_t rank_at(std::string_view node, std::int32_t local_rank) const;
   /// What requeues and array tasks have in common.
   [[nodiscard]] const std::string& family() const { return array_job.empty() ? id.job : array_job; }
+  /// Every rank there is; empty if that is not known.
   [[nodiscard]] std::set<std::int32_t> world() const;
 };
 
@@ -67,6 +69,10 @@ class AttemptTracker {
   std::list<AttemptId> by_use_;  // the longest untouched in front
   std::vector<AttemptId> forgotten_;
 };
+
+/// True if a node_seen event says that the scheduler has lost the node: down, failed or not
+/// responding.
+bool says_down(const Event& event);
 
 /// The exit signal that an event carries: field `signal`, or an exit code of -9 or 137; 0 if none.
 int signal_of(const Event& event);

@@ -51,6 +51,7 @@ class Attribution final : public Detector {
     verdict.status = explanation.unknown                     ? VerdictStatus::unknown
                      : explanation.sure && explained.settled ? VerdictStatus::confirmed
                                                              : VerdictStatus::suspected;
+    if (explained.stale) verdict.updated_at = explained.failure.failed_at;
     return verdict;
   }
 

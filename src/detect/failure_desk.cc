@@ -10,14 +10,6 @@ namespace {
 
 bool failed(AttemptState state) { return ended(state) && state != AttemptState::completed; }
 
-bool says_down(std::string_view state) {
-  const std::string text = to_lower(state);
-  return text.find("down") != std::string::npos ||
-         text.find("not_responding") != std::string::npos ||
-         text.find("no_respond") != std::string::npos || text.find("fail") != std::string::npos ||
-         text.ends_with("*");
-}
-
 /// First number of "136" or "3-5,9": srun names the tasks that ended together.
 std::int32_t first_number(std::string_view text) {
   const auto end = text.find_first_not_of("0123456789");
@@ -102,7 +94,7 @@ void FailureDesk::observe_node(const Event& event) {
   const std::string& node = node_of(event);
   if (node.empty()) return;
   if (event.kind == EventKind::node_seen) {
-    if (says_down(event.field("state"))) {
+    if (says_down(event)) {
       down_.try_emplace(node, happened_at(event));
     } else {
       down_.erase(node);
@@ -146,7 +138,9 @@ void FailureDesk::observe_attempt(const Event& event) {
 
 /// The end if it was a failure, or else the first rank that failed; nullptr if nothing failed.
 const Fact* FailureDesk::failing_of(const AttemptRecord& record) const {
-  if (record.end) return failed(record.state) ? &*record.end : nullptr;
+  if (record.end && record.state != AttemptState::unknown) {
+    return failed(record.state) ? &*record.end : nullptr;
+  }
   const Fact* first = nullptr;
   for (const auto& [rank, exit] : record.failed_ranks) {
     if (first == nullptr || exit.at < first->at) first = &exit;
@@ -191,7 +185,8 @@ void FailureDesk::explain_attempt(const AttemptRecord& record, const Fact& faili
   lines.news = false;
   lines.settled = now - failing.arrived >= catalog_.policy().limits.lateness;
   remember_suspicion(failure, explanation);
-  explained({failure, explanation, lines.settled});
+  const bool stale = now - failure.failed_at > catalog_.policy().limits.verdict_age_max;
+  explained({failure, explanation, lines.settled, stale});
 }
 
 std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Lines& lines) const {

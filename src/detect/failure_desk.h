@@ -35,6 +35,7 @@ struct ExplainedFailure {
   const FailureCase& failure;
   const Explanation& explanation;
   bool settled;  // late evidence has been waited for
+  bool stale;    // the failure was heard of long after it happened
 };
 
 class FailureDesk {

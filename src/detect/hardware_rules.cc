@@ -125,7 +125,9 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
       explanation.since = std::min(explanation.since, line.fact->at);
     }
   }
-  const bool scheduler_says = failure.attempt.state == AttemptState::node_fail;
+  // A requeue while one of its nodes is down is how a scheduler answers a node failure.
+  const bool requeued = failure.attempt.state == AttemptState::requeued && failure.down.size() == 1;
+  const bool scheduler_says = failure.attempt.state == AttemptState::node_fail || requeued;
   if (scheduler_says) explanation.evidence.push_back(&end);
   if (explanation.evidence.empty()) return std::nullopt;
   for (const std::string_view field : {"failed_node", "node"}) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "detect/cause_ids.h"
 #include "detect/kernel_faults.h"
 #include "detect/verdict_book.h"
@@ -104,9 +105,12 @@ class NodeFault final : public Detector {
     verdict.status = sure ? VerdictStatus::confirmed : VerdictStatus::suspected;
     // Lines read again after a restart are history, not an incident.
     const bool fresh = now - fault.evidence.back()->at <= limits.verdict_age_max;
+    if (!fresh) verdict.updated_at = fault.evidence.back()->at;
     verdict.acts_at_once = fault.decisive && asks_for_node && fresh;
-    verdict.explanation = fault.cause->summary + " on " + fault.subject.text() + ".";
-    if (!fault.note.empty()) verdict.explanation += " " + fault.note;
+    if (!fault.program) {
+      verdict.explanation = fault.cause->summary + " on " + fault.subject.text() + ". ";
+    }
+    verdict.explanation = trim(verdict.explanation + fault.note);
     return verdict;
   }
 

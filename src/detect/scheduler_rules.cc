@@ -24,6 +24,20 @@ bool belongs_to_teardown(const JobLine& line) {
                     cause_id::teardown_after_success});
 }
 
+/// A job that fails is cancelled or requeued afterwards, by its scheduler, its user or ourselves.
+bool failed_by_itself(const FailureCase& failure) {
+  const bool error =
+      std::any_of(failure.lines.begin(), failure.lines.end(), [](const JobLine& line) {
+        const bool waited = line.cause->id == cause_id::collective_timeout;
+        return waited || (is_root(line) && line.signature->layer == Layer::application);
+      });
+  const auto& ranks = failure.attempt.failed_ranks;
+  return error || std::any_of(ranks.begin(), ranks.end(), [](const auto& exit) {
+           const int signal = signal_of(exit.second.event);
+           return signal != 15 && signal != 9;
+         });
+}
+
 std::optional<Explanation> by_state(const FailureCase& failure) {
   std::string_view cause;
   switch (failure.attempt.state) {
@@ -40,6 +54,8 @@ std::optional<Explanation> by_state(const FailureCase& failure) {
     case AttemptState::out_of_memory:
     case AttemptState::unknown: return std::nullopt;
   }
+  const bool order = is_one_of(cause, {cause_id::cancelled, cause_id::requeued});
+  if (order && failed_by_itself(failure)) return std::nullopt;
   Explanation explanation;
   explanation.cause = failure.catalog.cause(cause);
   explanation.subject = Subject::of_attempt(failure.attempt.id);
@@ -49,18 +65,15 @@ std::optional<Explanation> by_state(const FailureCase& failure) {
 }
 
 /// The scheduler's own words in the job's log. A plain cancellation or requeue is how it takes down
-/// a job that has failed already, so those words count only if no error came before them.
+/// a job that has failed already, so those words count only if nothing else does.
 std::optional<Explanation> by_words(const FailureCase& failure) {
-  bool failed_before = false;
   for (const JobLine& line : failure.lines) {
     const bool limit = is_one_of(line.cause->id, {cause_id::time_limit, cause_id::preempted});
     const bool order = is_one_of(line.cause->id, {cause_id::cancelled, cause_id::requeued});
-    if (limit || (order && !failed_before)) {
-      Explanation explanation = explanation_from(line, line.cause->id, failure);
-      explanation.subject = Subject::of_attempt(failure.attempt.id);
-      return explanation;
-    }
-    failed_before = failed_before || (is_root(line) && line.signature->layer == Layer::application);
+    if (!limit && (!order || failed_by_itself(failure))) continue;
+    Explanation explanation = explanation_from(line, line.cause->id, failure);
+    explanation.subject = Subject::of_attempt(failure.attempt.id);
+    return explanation;
   }
   return std::nullopt;
 }

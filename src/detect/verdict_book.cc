@@ -50,9 +50,10 @@ void VerdictBook::settle(const std::string& scope, std::vector<Verdict> holding,
     const std::string key = key_of(verdict);
     const auto old = raised.find(key);
     verdict.id = old == raised.end() ? make_verdict_id(verdict) : old->second.id;
-    verdict.updated_at = old == raised.end() ? now : old->second.updated_at;
+    const Instant as_of = known(verdict.updated_at) ? std::min(verdict.updated_at, now) : now;
+    if (old != raised.end()) verdict.updated_at = old->second.updated_at;
     if (old == raised.end() || !(verdict == old->second)) {
-      verdict.updated_at = now;
+      verdict.updated_at = as_of;
       sink.verdict(verdict);
     }
     kept.insert_or_assign(key, verdict);

@@ -20,7 +20,8 @@ class VerdictBook {
   explicit VerdictBook(std::string detector) : detector_(std::move(detector)) {}
 
   /// `holding` is everything that holds for `scope` (a node, an attempt); what was raised for it
-  /// and is not in there is cleared. One exception: a confirmed verdict on a node whose evidence
+  /// and is not in there is cleared. `updated_at` becomes `now` unless the rule has set it: old
+  /// evidence must not look fresh. One exception: a confirmed verdict on a node whose evidence
   /// another verdict about that node now explains stays as it is. Clearing it would give the node
   /// back while it is still broken.
   void settle(const std::string& scope, std::vector<Verdict> holding, const Catalog& catalog,

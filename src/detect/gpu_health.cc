@@ -1,0 +1,151 @@
+// What NVML says of a GPU. It is read by the agent and not printed by a job, so it is a witness as
+// good as the kernel; but a counter that rises is history, while a recovery action or a failed
+// remap is the driver asking for something now.
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "detect/cause_ids.h"
+#include "detect/event_window.h"
+#include "detect/verdict_book.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t gpus_max = 262144;
+
+/// What holds for one GPU: cause -> the reading that says so.
+using Readings = std::map<std::string, Fact>;
+
+/// NVML's recovery actions (nvml.h: nvmlGpuRecoveryAction): 1 reset, 2 reboot, 3 drain P2P, 4 drain
+/// and reset.
+std::string_view cause_of_action(std::string_view action) {
+  if (action == "1") return cause_id::recovery_reset;
+  if (action == "2") return cause_id::recovery_reboot;
+  if (action == "3") return cause_id::recovery_drain_p2p;
+  if (action == "4") return cause_id::recovery_drain_reset;
+  return {};
+}
+
+bool throttled(std::string_view reasons) {
+  return !reasons.empty() && reasons != "none" && reasons != "0";
+}
+
+class GpuHealth final : public Detector {
+ public:
+  explicit GpuHealth(const Catalog& catalog) : catalog_(catalog) {}
+
+  std::string_view name() const override { return "gpu_health"; }
+
+  void observe(const Event& event) override {
+    const bool passed = event.kind == EventKind::test_finished && event.field("exit_code") == "0";
+    const bool returned =
+        event.kind == EventKind::person_request && event.field("request") == "return";
+    if (passed || returned) return forget(node_of(event));
+    if (event.kind != EventKind::gpu_sample || event.source != EventSource::nvml) return;
+    if (event.subject.kind != SubjectKind::gpu ||
+        (gpus_.size() >= gpus_max && !gpus_.contains(event.subject)))
+      return;
+    read(event, gpus_[event.subject]);
+    due_.insert(event.subject);
+  }
+
+  void evaluate(Instant now, VerdictSink& verdicts) override {
+    for (const Subject& gpu : std::exchange(due_, {})) {
+      const auto readings = gpus_.find(gpu);
+      if (readings == gpus_.end()) continue;
+      std::vector<Verdict> holding;
+      for (const auto& [cause, fact] : readings->second) {
+        if (catalog_.cause(cause) == nullptr) continue;
+        holding.push_back(verdict_of(gpu, cause, fact, now));
+        if (holding.back().status == VerdictStatus::suspected && confirmable(cause))
+          due_.insert(gpu);
+      }
+      if (readings->second.empty()) gpus_.erase(readings);
+      book_.settle(gpu.text(), std::move(holding), catalog_, now, verdicts);
+    }
+  }
+
+ private:
+  static void set(Readings& readings, std::string_view cause, const Event& event) {
+    readings.try_emplace(std::string(cause), Fact{event, happened_at(event), learnt_at(event)});
+  }
+
+  static void read(const Event& event, Readings& readings) {
+    const auto errors = parse_number<std::int64_t>(event.field("ecc_uncorrected_new"));
+    if (errors && *errors > 0) set(readings, cause_id::ecc_uncorrectable, event);
+    if (event.field("remap_failed") == "1") set(readings, cause_id::row_remap_failed, event);
+    if (const auto action = event.field("recovery_action"); !action.empty()) {
+      // The driver has one wish at a time; 0 takes it back.
+      for (const std::string_view wish : {"1", "2", "3", "4"}) {
+        if (wish != action) readings.erase(std::string(cause_of_action(wish)));
+      }
+      if (const auto cause = cause_of_action(action); !cause.empty()) set(readings, cause, event);
+    }
+    if (const auto reasons = event.field("throttle"); throttled(reasons)) {
+      set(readings, cause_id::throttle, event);
+    } else if (!reasons.empty()) {
+      readings.erase(std::string(cause_id::throttle));
+    }
+    if (event.field("missing") == "1") set(readings, cause_id::gpu_missing, event);
+    if (event.field("missing") == "0") readings.erase(std::string(cause_id::gpu_missing));
+  }
+
+  /// What the driver asks for is a fact now. A rise of the error counter waits for what the kernel
+  /// says of it.
+  static bool at_once(std::string_view cause) {
+    return cause == cause_id::row_remap_failed || cause == cause_id::recovery_reset ||
+           cause == cause_id::recovery_reboot || cause == cause_id::recovery_drain_reset;
+  }
+
+  static bool confirmable(std::string_view cause) {
+    return at_once(cause) || cause == cause_id::recovery_drain_p2p;
+  }
+
+  Verdict verdict_of(const Subject& gpu, const std::string& cause, const Fact& fact,
+                     Instant now) const {
+    const PolicyLimits& limits = catalog_.policy().limits;
+    const Cause* known_cause = catalog_.cause(cause);
+    Verdict verdict;
+    verdict.cause = cause;
+    verdict.subject = gpu;
+    verdict.since = fact.at;
+    add_evidence(verdict, fact.event);
+    const bool fresh = now - fact.at <= limits.verdict_age_max;
+    const bool settled = now - fact.arrived >= limits.lateness;
+    const bool sure = at_once(cause) || (confirmable(cause) && settled);
+    verdict.status = sure ? VerdictStatus::confirmed : VerdictStatus::suspected;
+    verdict.acts_at_once = at_once(cause) && fresh && concerns_node(known_cause->remedy);
+    verdict.confidence = sure ? 0.95 : 0.5;
+    if (!fresh) verdict.updated_at = fact.at;
+    verdict.explanation = "NVML of " + gpu.text() + ": " + known_cause->summary + ".";
+    if (!sure) verdict.missing = {"kernel log of " + gpu.node};
+    return verdict;
+  }
+
+  void forget(const std::string& node) {
+    for (auto gpu = gpus_.begin(); gpu != gpus_.end();) {
+      if (gpu->first.node != node) {
+        ++gpu;
+        continue;
+      }
+      book_.forget(gpu->first.text());
+      due_.erase(gpu->first);
+      gpu = gpus_.erase(gpu);
+    }
+  }
+
+  const Catalog& catalog_;
+  std::map<Subject, Readings> gpus_;
+  std::set<Subject> due_;
+  VerdictBook book_{"gpu_health"};
+};
+
+}  // namespace
+
+std::unique_ptr<Detector> make_gpu_health(const Catalog& catalog) {
+  return std::make_unique<GpuHealth>(catalog);
+}
+
+}  // namespace faultline

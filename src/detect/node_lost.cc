@@ -1,0 +1,255 @@
+// Nodes that the scheduler has lost, and what else it says of a node. One node is that node; many
+// within a minute are something that they share, a network or the controller itself, and no node is
+// blamed. An agent that fell silent is a hint and nothing more: the agent may have been stopped.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "detect/attempt_tracker.h"
+#include "detect/cause_ids.h"
+#include "detect/verdict_book.h"
+#include "model/names.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t lost_nodes_max = 65536;
+constexpr std::size_t remarks_per_node_max = 64;
+constexpr std::size_t shared_nodes_min = 3;
+constexpr Duration shared_span = std::chrono::minutes{1};
+
+struct LostNode {
+  Fact scheduler;  // why the scheduler's view counts; event.id is empty if only the agent is silent
+  Fact agent;
+  [[nodiscard]] bool down() const { return !scheduler.event.id.empty(); }
+  [[nodiscard]] bool silent() const { return !agent.event.id.empty(); }
+  [[nodiscard]] Instant since() const { return down() ? scheduler.at : agent.at; }
+};
+
+Fact fact_of(const Event& event) { return {event, happened_at(event), learnt_at(event)}; }
+
+class NodeLost final : public Detector {
+ public:
+  explicit NodeLost(const Catalog& catalog) : catalog_(catalog) {}
+
+  std::string_view name() const override { return "node_lost"; }
+
+  void observe(const Event& event) override {
+    if (event.kind == EventKind::node_seen) observe_view(event);
+    if (event.kind == EventKind::agent_lost) note(event).agent = fact_of(event);
+    if (event.kind == EventKind::agent_started || event.kind == EventKind::node_boot)
+      heard(node_of(event));
+    if (event.kind == EventKind::attempt_ended) observe_end(event);
+    if (event.kind == EventKind::log_signature && event.source == EventSource::scheduler)
+      observe_remark(event);
+    if (starts_anew(event)) forget(node_of(event));
+  }
+
+  void evaluate(Instant now, VerdictSink& verdicts) override {
+    if (!news_ && now > settling_until_) return;
+    // Once more at the end of the wait, then not again until something is heard.
+    news_ = now < settling_until_;
+    for (const std::string& name : std::exchange(gone_, {}))
+      book_.settle(name, {}, catalog_, now, verdicts);
+    std::vector<Verdict> common;
+    const std::set<std::string> shared = shared_losses(common);
+    for (const auto& [name, node] : lost_) {
+      std::vector<Verdict> own;
+      if (!shared.contains(name)) own.push_back(verdict_of(name, node, now));
+      book_.settle(name, std::move(own), catalog_, now, verdicts);
+    }
+    book_.settle("", std::move(common), catalog_, now, verdicts);
+    for (const std::string& name : std::exchange(remarked_, {})) judge_remarks(name, now, verdicts);
+  }
+
+ private:
+  static bool starts_anew(const Event& event) {
+    if (event.kind == EventKind::test_finished) return event.field("exit_code") == "0";
+    return event.kind == EventKind::person_request && event.field("request") == "return";
+  }
+
+  LostNode& note(const Event& event) {
+    const std::string& name = node_of(event);
+    if (lost_.size() >= lost_nodes_max && !lost_.contains(name)) lost_.erase(lost_.begin());
+    news_ = true;
+    settling_until_ =
+        std::max(settling_until_, learnt_at(event) + catalog_.policy().limits.lateness);
+    return lost_[name];
+  }
+
+  void observe_view(const Event& event) {
+    const std::string& name = node_of(event);
+    const auto known_loss = lost_.find(name);
+    if (says_down(event)) {
+      // Out of service already: somebody is at work on it.
+      if (known_loss == lost_.end() && event.field("drained") == "true") return;
+      LostNode& node = note(event);
+      if (!node.down()) node.scheduler = fact_of(event);
+    } else if (known_loss != lost_.end() && known_loss->second.down()) {
+      // Back within a moment it was a hiccup. Later it stays what it was until a test or a person
+      // says otherwise: a node that went away and came back has rebooted, and that is no proof of
+      // health.
+      const bool hiccup =
+          happened_at(event) - known_loss->second.scheduler.at < catalog_.policy().limits.lateness;
+      if (hiccup) drop(name);
+    }
+  }
+
+  void heard(const std::string& name) {
+    const auto node = lost_.find(name);
+    if (node == lost_.end() || !node->second.silent()) return;
+    node->second.agent = {};
+    news_ = true;
+    if (!node->second.down()) drop(name);
+  }
+
+  /// It is not lost after all.
+  void drop(const std::string& name) {
+    gone_.insert(name);
+    lost_.erase(name);
+    news_ = true;
+  }
+
+  /// It passed a test or was given back: what was said stands, and a new loss is a new incident.
+  void forget(const std::string& name) {
+    lost_.erase(name);
+    remarks_.erase(name);
+    book_.forget(name);
+    book_.forget(remarks_scope(name));
+  }
+
+  static std::string remarks_scope(const std::string& name) { return name + "|remarks"; }
+
+  void observe_end(const Event& event) {
+    if (event.field("state") != to_text(AttemptState::node_fail)) return;
+    std::string_view failed = event.field("failed_node");
+    const auto nodes = expand_hostlist(event.field("nodes"), 2);
+    if (failed.empty() && nodes.ok() && nodes.value().size() == 1) failed = nodes.value().front();
+    if (!valid_node_name(failed)) return;
+    Event about = event;
+    about.subject = Subject::of_node(std::string(failed));
+    LostNode& node = note(about);
+    if (!node.down()) node.scheduler = fact_of(about);
+  }
+
+  /// A line of the scheduler's log about one node, or its reason for a drain.
+  void observe_remark(const Event& event) {
+    const Signature* signature = catalog_.signature(event.signature);
+    if (signature == nullptr || signature->role != Role::root ||
+        signature->strength == Strength::lead)
+      return;
+    if (event.subject.kind != SubjectKind::node) return;
+    if (signature->cause == cause_id::node_lost) {
+      LostNode& node = note(event);
+      if (!node.down()) node.scheduler = fact_of(event);
+      return;
+    }
+    if (remarks_.size() >= lost_nodes_max && !remarks_.contains(event.subject.node)) return;
+    EventWindow& remarks =
+        remarks_.try_emplace(event.subject.node, remarks_per_node_max).first->second;
+    remarks.forget_before(learnt_at(event) - catalog_.policy().limits.repeat_window);
+    if (remarks.add(event)) {
+      remarked_.insert(event.subject.node);
+      news_ = true;
+    }
+  }
+
+  void judge_remarks(const std::string& name, Instant now, VerdictSink& verdicts) {
+    const auto remarks = remarks_.find(name);
+    if (remarks == remarks_.end()) return;
+    std::map<std::string, Verdict> by_cause;
+    for (const Fact& fact : remarks->second.facts()) {
+      const Signature* signature = catalog_.signature(fact.event.signature);
+      const Cause* cause = catalog_.cause(signature->cause);
+      if (cause == nullptr) continue;
+      Verdict& verdict = by_cause[cause->id];
+      const bool decisive = signature->strength == Strength::decisive;
+      if (verdict.evidence.empty()) {
+        verdict.cause = cause->id;
+        verdict.subject = Subject::of_node(name);
+        verdict.since = fact.at;
+        verdict.explanation = "The scheduler says of " + name + ": " + cause->summary + ".";
+        if (!decisive) verdict.missing = {"kernel log of " + name};
+      }
+      verdict.confidence = decisive ? 0.9 : 0.5;
+      const bool settled = now - fact.arrived >= catalog_.policy().limits.lateness;
+      verdict.status = decisive && settled ? VerdictStatus::confirmed : VerdictStatus::suspected;
+      add_evidence(verdict, fact.event);
+      if (decisive && !settled) {
+        remarked_.insert(name);
+        settling_until_ =
+            std::max(settling_until_, fact.arrived + catalog_.policy().limits.lateness);
+      }
+    }
+    std::vector<Verdict> holding;
+    for (auto& [cause, verdict] : by_cause) holding.push_back(std::move(verdict));
+    book_.settle(remarks_scope(name), std::move(holding), catalog_, now, verdicts);
+  }
+
+  /// Nodes that were lost together, with the verdict about what they share.
+  std::set<std::string> shared_losses(std::vector<Verdict>& holding) const {
+    std::vector<std::pair<Instant, std::string>> losses;
+    for (const auto& [name, node] : lost_) losses.emplace_back(node.since(), name);
+    std::sort(losses.begin(), losses.end());
+    std::set<std::string> shared;
+    Verdict verdict;
+    for (std::size_t i = 0; i + shared_nodes_min <= losses.size(); ++i) {
+      if (losses[i + shared_nodes_min - 1].first - losses[i].first > shared_span) continue;
+      for (std::size_t j = i; j < losses.size() && losses[j].first - losses[i].first <= shared_span;
+           ++j) {
+        if (!shared.insert(losses[j].second).second) continue;
+        const LostNode& node = lost_.at(losses[j].second);
+        add_evidence(verdict, (node.down() ? node.scheduler : node.agent).event);
+        if (shared.size() == 1) verdict.since = losses[j].first;
+      }
+    }
+    if (shared.empty()) return shared;
+    verdict.cause = cause_id::fabric;
+    verdict.subject = Subject::of_cluster();
+    verdict.status = VerdictStatus::suspected;
+    verdict.confidence = 0.7;
+    verdict.explanation = std::to_string(shared.size()) +
+                          " nodes were lost within a minute: what they share is likelier broken "
+                          "than each of them (network, power, or the controller's own link).";
+    verdict.missing = {"state of the switches and of the management network at that time"};
+    holding.push_back(std::move(verdict));
+    return shared;
+  }
+
+  Verdict verdict_of(const std::string& name, const LostNode& node, Instant now) const {
+    Verdict verdict;
+    verdict.cause = cause_id::node_lost;
+    verdict.subject = Subject::of_node(name);
+    verdict.since = node.since();
+    if (node.down()) add_evidence(verdict, node.scheduler.event);
+    if (node.silent()) add_evidence(verdict, node.agent.event);
+    const PolicyLimits& limits = catalog_.policy().limits;
+    const bool settled = node.down() && now - node.scheduler.arrived >= limits.lateness;
+    verdict.status = settled ? VerdictStatus::confirmed : VerdictStatus::suspected;
+    verdict.confidence = node.down() ? (node.silent() ? 0.95 : 0.85) : 0.4;
+    if (now - verdict.since > limits.verdict_age_max) verdict.updated_at = verdict.since;
+    verdict.missing = {"kernel log of " + name + " from before it was lost"};
+    verdict.explanation =
+        node.down() ? "The scheduler has lost " + name + "."
+                    : "The agent of " + name + " fell silent; the scheduler still sees the node.";
+    return verdict;
+  }
+
+  const Catalog& catalog_;
+  std::map<std::string, LostNode> lost_;
+  std::map<std::string, EventWindow> remarks_;
+  std::set<std::string> remarked_;
+  std::set<std::string> gone_;
+  bool news_ = false;
+  Instant settling_until_;
+  VerdictBook book_{"node_lost"};
+};
+
+}  // namespace
+
+std::unique_ptr<Detector> make_node_lost(const Catalog& catalog) {
+  return std::make_unique<NodeLost>(catalog);
+}
+
+}  // namespace faultline
