@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
 
+#include "base/rng.h"
 #include "base/text.h"
 #include "wire/convert.h"
 #include "wire/event_check.h"
@@ -29,11 +29,11 @@ Event full_event() {
   return event;
 }
 
-Subject some_subject(std::mt19937& random) {
-  const AttemptId attempt{"12" + std::to_string(random() % 9) + "_4",
-                          static_cast<std::uint32_t>(random())};
-  const auto part = "part-" + std::to_string(random() % 100);
-  switch (static_cast<SubjectKind>(random() % EnumNames<SubjectKind>::values.size())) {
+Subject some_subject(Rng& random) {
+  const AttemptId attempt{"12" + std::to_string(random.next() % 9) + "_4",
+                          static_cast<std::uint32_t>(random.next())};
+  const auto part = "part-" + std::to_string(random.next() % 100);
+  switch (static_cast<SubjectKind>(random.next() % EnumNames<SubjectKind>::values.size())) {
     case SubjectKind::cluster: return Subject::of_cluster();
     case SubjectKind::rack: return Subject::of_rack(part);
     case SubjectKind::node: return Subject::of_node("gpu-node.example");
@@ -45,7 +45,7 @@ Subject some_subject(std::mt19937& random) {
     case SubjectKind::job: return Subject::of_job(attempt.job);
     case SubjectKind::attempt: return Subject::of_attempt(attempt);
     case SubjectKind::rank:
-      return Subject::of_rank(attempt, static_cast<std::int32_t>(random() % 4096), "n1");
+      return Subject::of_rank(attempt, static_cast<std::int32_t>(random.next() % 4096), "n1");
     case SubjectKind::communicator: return {SubjectKind::communicator, {}, part, attempt, -1};
     case SubjectKind::data_parallel_group:
       return {SubjectKind::data_parallel_group, {}, part, attempt, -1};
@@ -53,28 +53,31 @@ Subject some_subject(std::mt19937& random) {
   return {};
 }
 
-std::string some_text(std::mt19937& random, std::size_t bytes_max) {
+std::string some_text(Rng& random, std::size_t bytes_max) {
   std::string text;
-  for (std::size_t i = random() % bytes_max; i > 0; --i) text += static_cast<char>(random() % 256);
+  for (std::size_t i = random.next() % bytes_max; i > 0; --i)
+    text += static_cast<char>(random.next() % 256);
   return printable(text, bytes_max);
 }
 
-Event some_event(std::mt19937& random) {
+Event some_event(Rng& random) {
   Event event;
-  event.source = static_cast<EventSource>(random() % EnumNames<EventSource>::values.size());
-  event.kind = static_cast<EventKind>(random() % EnumNames<EventKind>::values.size());
-  event.clock = static_cast<ClockDomain>(random() % EnumNames<ClockDomain>::values.size());
+  event.source = static_cast<EventSource>(random.next() % EnumNames<EventSource>::values.size());
+  event.kind = static_cast<EventKind>(random.next() % EnumNames<EventKind>::values.size());
+  event.clock = static_cast<ClockDomain>(random.next() % EnumNames<ClockDomain>::values.size());
   event.subject = some_subject(random);
-  if (random() % 2 == 0) event.reporter = "n" + std::to_string(random() % 50);
-  if (random() % 2 == 0) event.attempt = AttemptId{"7+1", static_cast<std::uint32_t>(random() % 3)};
-  if (random() % 4 != 0)
-    event.observed_at = Instant{Duration{static_cast<std::int64_t>(random()) * 1'600'000'000}};
-  if (random() % 4 == 0) event.received_at = event.observed_at;
-  for (auto i = random() % (event_fields_max + 1); i > 0; --i) {
+  if (random.next() % 2 == 0) event.reporter = "n" + std::to_string(random.next() % 50);
+  if (random.next() % 2 == 0)
+    event.attempt = AttemptId{"7+1", static_cast<std::uint32_t>(random.next() % 3)};
+  if (random.next() % 4 != 0)
+    event.observed_at = Instant{
+        Duration{static_cast<std::int64_t>(random.below(std::uint64_t{1} << 32)) * 1'600'000'000}};
+  if (random.next() % 4 == 0) event.received_at = event.observed_at;
+  for (auto i = random.next() % (event_fields_max + 1); i > 0; --i) {
     event.fields["f" + std::to_string(i)] = some_text(random, 64);
   }
-  if (random() % 2 == 0)
-    event.raw = {"/var/log/x", random(), "boot", some_text(random, raw_text_bytes_max)};
+  if (random.next() % 2 == 0)
+    event.raw = {"/var/log/x", random.next(), "boot", some_text(random, raw_text_bytes_max)};
   event.id = make_event_id(event);
   return event;
 }
@@ -87,7 +90,7 @@ TEST(EventCodec, KeepsEveryField) {
 }
 
 TEST(EventCodec, DecodeOfEncodeIsTheSameEvent) {
-  std::mt19937 random(20261129);
+  Rng random(20261129);
   for (int i = 0; i < 2000; ++i) {
     const Event event = some_event(random);
     const std::string bytes = serialize_event(event);
