@@ -12,7 +12,16 @@ _faultline() {
   case $verb in
     help) options=$verbs ;;
     pki) ((COMP_CWORD > 2)) || options='init issue --help' ;;
-    agent | serve) options='--config --catalog --help' ;;
+    agent)
+      options='--config --node --controller --kernel-log --job-log --state --socket --catalog --tls-cert --tls-key'
+      options+=' --tls-ca --plain --no-nvml --spool-mib --log-level --help'
+      ;;
+    serve)
+      options='--config --store --catalog --mode --listen --status-listen --tls-cert --tls-key --tls-ca --plain'
+      options+=' --scheduler --slurm-conf --slurm-bin --spare-reservation --spare-feature --local-state --test-command'
+      options+=' --test-after-drain --return-after-test --webhook --webhook-secret-file --keep-events-days --poll-ms'
+      options+=' --log-level --help'
+      ;;
     nodes | jobs | incidents | verdicts | actions) options='--store --json --catalog --limit --all --help' ;;
     why | report) options='--store --json --catalog --help' ;;
     approve | deny | return) options='--controller --tls-cert --tls-key --tls-ca --plain --store --json --help' ;;
@@ -23,6 +32,8 @@ _faultline() {
       ;;
   esac
   case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --mode) options='observe suggest act' ;;
+    --scheduler) options='slurm local' ;;
     --config | --catalog | --store | --log-dir | --socket | --tls-*) options= ;; # a path follows
   esac
   mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
