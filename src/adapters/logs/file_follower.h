@@ -16,9 +16,9 @@
 namespace faultline {
 
 struct FollowOptions {
-  std::optional<std::uint64_t> start_at;  // without a cursor: from here on, for logs born under the agent; else the end
+  std::optional<std::uint64_t> start_at = {};  // without a cursor: from here on, for logs born under the agent; else the end
   bool follow_links = true;   // false for logs that a job names
-  std::optional<uid_t> owner; // refuse files of anybody else
+  std::optional<uid_t> owner = {}; // refuse files of anybody else
   Duration linger = std::chrono::seconds{30};  // how long a file that lost its name is still read
 };
 

@@ -1,0 +1,263 @@
+#include "apps/run_command.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <regex>
+#include <sstream>
+#include <thread>
+
+#include "adapters/agent_socket/unix_door.h"
+
+namespace faultline {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  std::string out;
+  std::string err;
+  int code = -1;
+};
+
+class RunTest : public testing::Test {
+ protected:
+  RunTest() {
+    std::string pattern = (fs::temp_directory_path() / "run-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    options_.log_dir = (folder_ / "logs").string();
+    options_.socket = (folder_ / "agent.sock").string();
+    options_.node = "n3";
+    options_.catalog = FAULTLINE_SOURCE_CATALOG_DIR;
+    options_.ruling_wait_s = 0.3;
+    for (const char* name : {"SLURM_JOB_ID", "RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "FAULTLINE_NODE"}) ::unsetenv(name);
+    ::setenv("FAULTLINE_JOB", "77", 1);
+  }
+  ~RunTest() override { fs::remove_all(folder_); }
+
+  /// Runs `faultline run` in a process of its own. `meanwhile` is called with its pid until it ends.
+  Outcome run(std::vector<std::string> command, const std::function<void(pid_t)>& meanwhile = {}) {
+    options_.command = std::move(command);
+    std::array<int, 2> out{};
+    std::array<int, 2> err{};
+    EXPECT_EQ(::pipe(out.data()), 0);
+    EXPECT_EQ(::pipe(err.data()), 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::dup2(out[1], 1);
+      ::dup2(err[1], 2);
+      for (const int end : {out[0], out[1], err[0], err[1]}) ::close(end);
+      ::_exit(run_main(options_));
+    }
+    ::close(out[1]);
+    ::close(err[1]);
+    Outcome outcome;
+    std::array<pollfd, 2> waits{{{out[0], POLLIN, 0}, {err[0], POLLIN, 0}}};
+    while (waits[0].fd >= 0 || waits[1].fd >= 0) {
+      ::poll(waits.data(), waits.size(), 20);
+      take(waits[0], outcome.out);
+      take(waits[1], outcome.err);
+      if (meanwhile) meanwhile(pid);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    return outcome;
+  }
+  Outcome shell(const std::string& script, const std::function<void(pid_t)>& meanwhile = {}) {
+    return run({"/bin/sh", "-c", script}, meanwhile);
+  }
+  std::string log() const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / "logs/77-n3-0.log", std::ios::binary).rdbuf();
+    return text.str();
+  }
+
+  fs::path folder_;
+  RunOptions options_;
+
+ private:
+  static void take(pollfd& wait, std::string& into) {
+    if (wait.fd < 0 || wait.revents == 0) return;
+    std::array<char, 65536> buffer{};
+    const ssize_t got = ::read(wait.fd, buffer.data(), buffer.size());
+    if (got > 0) {
+      into.append(buffer.data(), static_cast<std::size_t>(got));
+    } else {
+      ::close(std::exchange(wait.fd, -1));
+    }
+  }
+};
+
+TEST_F(RunTest, PassesOutputThroughAndTagsTheLog) {
+  const Outcome outcome = shell("echo hello; echo oops >&2");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "hello\n");
+  EXPECT_EQ(outcome.err, "oops\n");
+  const std::string stamp = R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z n3 rank0 \| )";
+  EXPECT_TRUE(std::regex_search(log(), std::regex("(^|\n)" + stamp + "hello\n"))) << log();
+  EXPECT_TRUE(std::regex_search(log(), std::regex("(^|\n)" + stamp + "oops\n"))) << log();
+  EXPECT_EQ(fs::status(folder_ / "logs/77-n3-0.log").permissions() & fs::perms::others_all, fs::perms::none);
+}
+
+TEST_F(RunTest, ExitCodesAreTheCommands) {
+  for (const int code : {0, 1, 42, 255}) EXPECT_EQ(shell("exit " + std::to_string(code)).code, code);
+  EXPECT_EQ(shell("kill -9 $$").code, 137);
+  EXPECT_EQ(shell("kill -11 $$").code, 139);
+}
+
+TEST_F(RunTest, MissingCommandIs127AndSaysWhich) {
+  const Outcome outcome = run({"no-such-program-here", "--x"});
+  EXPECT_EQ(outcome.code, 127);
+  EXPECT_NE(outcome.err.find("faultline: cannot run no-such-program-here: No such file"), std::string::npos) << outcome.err;
+}
+
+TEST_F(RunTest, WhatMayNotBeExecutedIs126) {
+  std::ofstream(folder_ / "data") << "x";
+  EXPECT_EQ(run({(folder_ / "data").string()}).code, 126);
+}
+
+TEST_F(RunTest, RestartsAppend) {
+  shell("echo first");
+  shell("echo second");
+  EXPECT_LT(log().find("first"), log().find("second"));
+}
+
+TEST_F(RunTest, LogFolderThatCannotBeWrittenDoesNotStopTheJob) {
+  std::ofstream(folder_ / "logs") << "a file is in the way";
+  const Outcome outcome = shell("echo hello");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "hello\n");
+  EXPECT_NE(outcome.err.find("running without a log"), std::string::npos);
+}
+
+TEST_F(RunTest, FullDiskDoesNotStopTheJob) {
+  fs::create_directory(folder_ / "logs");
+  fs::create_symlink("/dev/full", folder_ / "logs/77-n3-0.log");
+  const Outcome linked = shell("echo hello");
+  EXPECT_EQ(linked.out, "hello\n");
+  EXPECT_EQ(linked.code, 0) << "a link is not followed, and that is no reason to fail either";
+}
+
+TEST_F(RunTest, BinaryAndHugeLinesComeThroughUnchanged) {
+  const Outcome outcome = shell("head -c 3000000 /dev/zero; printf '\\377\\001\\n'; head -c 100000000 /dev/zero | tr '\\0' 'x'");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out.size(), 103'000'003U);
+  EXPECT_EQ(outcome.out.substr(3'000'000, 3), std::string("\377\001\n"));
+  EXPECT_GT(fs::file_size(folder_ / "logs/77-n3-0.log"), 103'000'000U);
+}
+
+TEST_F(RunTest, TagMarksEveryLine) {
+  options_.tag = true;
+  EXPECT_EQ(shell("printf 'a\\nb'").out, "[n3 rank0] a\n[n3 rank0] b\n");
+}
+
+TEST_F(RunTest, ChildKnowsItsPlaceAndGetsItsInput) {
+  EXPECT_EQ(shell("echo $FAULTLINE_NODE $FAULTLINE_RANK; cat < /dev/null").out, "n3 0\n");
+}
+
+TEST_F(RunTest, SignalsArePassedOn) {
+  int sent = 0;
+  const Outcome outcome = shell("trap 'echo got; exit 7' USR1; echo ready; while :; do sleep 0.05; done", [&](pid_t pid) {
+    if (++sent == 20) ::kill(pid, SIGUSR1);
+  });
+  EXPECT_EQ(outcome.out, "ready\ngot\n");
+  EXPECT_EQ(outcome.code, 7);
+}
+
+TEST_F(RunTest, AfterATeardownNothingIsExplained) {
+  int sent = 0;
+  const Outcome outcome = shell("echo ready; sleep 100", [&](pid_t pid) {
+    if (++sent == 20) ::kill(pid, SIGTERM);
+  });
+  EXPECT_EQ(outcome.code, 143);
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(RunTest, GrandchildThatKeepsThePipeDoesNotHoldUpTheEnd) {
+  const Outcome outcome = shell("sleep 3 & echo done; exit 4");
+  EXPECT_EQ(outcome.code, 4);
+}
+
+TEST_F(RunTest, WithoutAgentTheOwnLogIsAskedAndSaysSo) {
+  const Outcome outcome = shell("echo 'just a failure'; exit 1");
+  EXPECT_NE(outcome.err.find("faultline: "), std::string::npos);
+  EXPECT_EQ(shell("exit 0").err, "");
+}
+
+/// An agent in a thread of the test: answers await_ruling as told, keeps what it heard.
+class FakeAgent {
+ public:
+  FakeAgent(const std::string& path, std::string ruling) : ruling_(std::move(ruling)) {
+    auto door = UnixDoor::listen(path, counters_);
+    EXPECT_TRUE(door.ok());
+    door_ = std::move(door).value();
+  }
+  void turn() {
+    for (auto& arrival : door_->poll()) {
+      ASSERT_TRUE(arrival.message.ok()) << arrival.message.error().message;
+      const LauncherMessage& message = arrival.message.value();
+      heard.push_back(message);
+      if (message.verb != LauncherVerb::await_ruling || ruling_.empty()) continue;
+      door_->reply(arrival.peer.connection, {LauncherReply::Kind::ruling, message.attempt, true, ruling_});
+    }
+  }
+  std::vector<LauncherMessage> heard;
+
+ private:
+  Counters counters_;
+  std::string ruling_;
+  std::unique_ptr<UnixDoor> door_;
+};
+
+TEST_F(RunTest, TellsTheAgentAndPrintsItsRuling) {
+  options_.ruling_wait_s = 30;
+  FakeAgent agent(options_.socket, "n5: Uncorrectable ECC error\nn5 drained");
+  const Outcome outcome = shell("echo hi; kill -9 $$", [&](pid_t) { agent.turn(); });
+  EXPECT_EQ(outcome.code, 137);
+  EXPECT_EQ(outcome.err, "faultline: n5: Uncorrectable ECC error\nfaultline: n5 drained\n");
+  ASSERT_EQ(agent.heard.size(), 3U);
+  EXPECT_EQ(agent.heard[0].verb, LauncherVerb::rank_started);
+  EXPECT_EQ(agent.heard[0].attempt, (AttemptId{"77", 0}));
+  EXPECT_EQ(agent.heard[0].log, (folder_ / "logs/77-n3-0.log").string());
+  EXPECT_EQ(agent.heard[1].verb, LauncherVerb::rank_exited);
+  EXPECT_EQ(agent.heard[1].signal, 9);
+  EXPECT_EQ(agent.heard[2].verb, LauncherVerb::await_ruling);
+}
+
+TEST_F(RunTest, SuccessAsksForNoRuling) {
+  FakeAgent agent(options_.socket, "x");
+  EXPECT_EQ(shell("exit 0", [&](pid_t) { agent.turn(); }).err, "");
+  agent.turn();
+  ASSERT_EQ(agent.heard.size(), 2U);
+  EXPECT_EQ(agent.heard[1].exit_code, 0);
+}
+
+TEST_F(RunTest, SilentAgentIsNotWaitedForForEver) {
+  FakeAgent agent(options_.socket, "");
+  const Outcome outcome = shell("exit 3", [&](pid_t) { agent.turn(); });
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.err, "faultline: no ruling within 0.3 s; exiting\n");
+}
+
+TEST(RunArguments, EverythingAfterTheDashesIsTheCommands) {
+  CLI::App app;
+  RunOptions options;
+  add_run_command(app, options);
+  app.parse("run --tag --ruling-wait 3 -- python train.py --tag --lr 3 -- x", false);
+  EXPECT_TRUE(options.tag);
+  EXPECT_EQ(options.ruling_wait_s, 3);
+  EXPECT_EQ(options.command, (std::vector<std::string>{"python", "train.py", "--tag", "--lr", "3", "--", "x"}));
+}
+
+}  // namespace
+}  // namespace faultline
