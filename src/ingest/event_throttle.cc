@@ -10,9 +10,12 @@ namespace {
 constexpr std::size_t remembered_max = 8192;  // contents; some 500 KiB
 constexpr Duration minute = std::chrono::minutes{1};
 
+/// Which kind of fact about whom. The rank counts also where the subject is the whole job: that
+/// all ranks say it, or all but one, is what a diagnosis rests on.
 StableHash hash_of_pair(const Event& event) {
   StableHash hash;
   hash.add(to_text(event.kind)).add(event.signature).add(event.subject.text());
+  hash.add(event.field("rank"));
   return hash;
 }
 

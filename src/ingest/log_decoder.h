@@ -42,7 +42,7 @@ struct DecoderLimits {
       std::chrono::seconds{5};  // identical hits within it are one event (Delta study's window)
   std::size_t coalesce_lines = 1000;  // the same where lines carry no time
   std::size_t events_per_minute_max =
-      200;  // above it only (signature, subject) pairs that are new in this minute
+      200;  // above it only (signature, subject, rank) triples that are new in this minute
   std::size_t pairs_per_minute_max =
       4096;  // above it nothing: one event each for the ranks of a large job
 };
