@@ -471,6 +471,39 @@ TEST(Policy, OnlyOneRulingOfFourMakesARealAction) {
   }
 }
 
+TEST(Policy, AnActIsCarriedOutOnceWhateverCameOfIt) {
+  Scenario s;
+  s.add_entry(ActionKind::drain_node, Subject::of_node("n3"), "gpu.other", minutes{2},
+              OutcomeStatus::failed);
+  EXPECT_EQ(drain_reason(s), Reason::all_guards_passed)
+      << "another verdict's drain failed: this one may try";
+  s.history.entries.back().action.id = drain_id();
+  EXPECT_EQ(drain_reason(s), Reason::already_acted)
+      << "the journal would not carry the same id out again";
+}
+
+TEST(Policy, AReturnedNodeMayBeDrainedForANewFault) {
+  Scenario s;
+  s.add_entry(ActionKind::drain_node, Subject::of_node("n3"), "gpu.other", minutes{2},
+              OutcomeStatus::done);
+  EXPECT_EQ(drain_reason(s), Reason::all_guards_passed)
+      << "the view is newer and shows it in service";
+  s.view.taken_at = now - minutes{3};
+  s.limits.view_age_max = minutes{5};
+  EXPECT_EQ(drain_reason(s), Reason::already_acted) << "the view is older than the drain";
+}
+
+TEST(Policy, ASecondBadNodeOfTheSameAttemptIsExcludedToo) {
+  Scenario s;
+  s.add_entry(ActionKind::requeue_excluding, Subject::of_job("7"), "gpu.other", minutes{2},
+              std::nullopt);
+  s.history.entries.back().action.attempt = AttemptId{"7", 0};
+  s.history.entries.back().action.nodes = {"n4"};
+  EXPECT_EQ(requeue_reason(s), Reason::all_guards_passed);
+  s.history.entries.back().action.nodes = {"n4", "n3"};
+  EXPECT_EQ(requeue_reason(s), Reason::already_acted);
+}
+
 TEST(Policy, SameInputSameDecisions) {
   const Scenario s;
   const auto first = decide(s.input());

@@ -1,0 +1,297 @@
+// What a real Slurm does is tested by tests/conformance; here is what it does too rarely to wait
+// for.
+#include "adapters/slurm/slurm_actuator.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "adapters/slurm/fake_slurm.h"
+
+namespace faultline {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct Killed : std::runtime_error {
+  Killed() : std::runtime_error("killed") {}
+};
+
+class SlurmActs : public ::testing::Test {
+ protected:
+  SlurmActs() {
+    for (int i = 1; i <= 6; ++i) slurm_.nodes["n" + std::to_string(i)] = {};
+    slurm_.jobs["7"] = {
+        .number = "7", .shown = "7", .excluded = "n9", .nodes = "n[1-2]", .completing_looks = 2};
+  }
+  SlurmActuator actuator() { return {options_, clock_, counters_, slurm_.runner()}; }
+  Result<Outcome> run(const Action& action) { return actuator().execute(action); }
+  Result<Outcome> look(const Action& action) { return actuator().inspect(action); }
+
+  static Action action(ActionKind kind, Subject subject) {
+    Action made;
+    made.kind = kind;
+    made.id = "a-0000000000000001";
+    made.subject = std::move(subject);
+    made.reason = "faultline:" + made.id + " gpu.x";
+    made.dry_run = false;
+    return made;
+  }
+  static Action drain(const std::string& node = "n1") {
+    return action(ActionKind::drain_node, Subject::of_node(node));
+  }
+  static Action requeue(const std::string& job = "7", const std::string& node = "n1") {
+    auto made = action(ActionKind::requeue_excluding, Subject::of_job(job));
+    made.attempt = AttemptId{job, 0};
+    made.nodes = {node};
+    return made;
+  }
+  void expect_moved(const std::string& number = "7", int restart = 1) {
+    const auto& job = slurm_.jobs[number];
+    EXPECT_EQ(job.state, "RUNNING") << job.reason;
+    EXPECT_EQ(job.nodes, slurm_.next_nodes);
+    EXPECT_EQ(job.restart, restart);
+    EXPECT_NE(("," + job.excluded + ",").find(",n1,"), std::string::npos) << job.excluded;
+    EXPECT_GT(job.priority, 0) << "held";
+  }
+
+  SlurmOptions options_;
+  ManualClock clock_{Instant{std::chrono::hours{24 * 365 * 56}}};
+  Counters counters_;
+  FakeSlurm slurm_;
+};
+
+#define EXPECT_DONE(result)                                       \
+  do {                                                            \
+    const auto done = (result);                                   \
+    ASSERT_TRUE(done.ok()) << done.error().message;               \
+    EXPECT_EQ(done->status, OutcomeStatus::done) << done->detail; \
+  } while (false)
+#define EXPECT_REFUSED(result)                                            \
+  do {                                                                    \
+    const auto refused = (result);                                        \
+    ASSERT_TRUE(refused.ok()) << refused.error().message;                 \
+    EXPECT_EQ(refused->status, OutcomeStatus::failed) << refused->detail; \
+    EXPECT_FALSE(refused->retryable) << refused->detail;                  \
+  } while (false)
+
+TEST_F(SlurmActs, RequeuesInTheVerifiedOrder) {
+  EXPECT_DONE(run(requeue()));
+  expect_moved();
+  EXPECT_EQ(slurm_.jobs["7"].excluded, "n9,n1") << "the user's own exclusion stays";
+  const std::vector<std::string> expected = {
+      "scontrol update jobid=7 AdminComment=faultline:a-0000000000000001",
+      "scontrol requeuehold 7",
+      "scontrol update jobid=7 ExcNodeList=n9,n1 AdminComment=faultline:a-0000000000000001",
+      "scontrol update jobid=7 StartTime=now",
+      "scontrol release 7",
+  };
+  EXPECT_EQ(slurm_.log, expected);
+}
+
+TEST_F(SlurmActs, LetsOldCredentialsExpireBeforeTheRelease) {
+  std::optional<Duration> requeued_at;
+  slurm_.after = [&](int) -> std::optional<Error> {
+    if (!requeued_at && slurm_.jobs["7"].state == "PENDING") requeued_at = clock_.monotonic();
+    return {};
+  };
+  EXPECT_DONE(run(requeue()));
+  EXPECT_GE(clock_.monotonic() - *requeued_at, options_.requeue_settle);
+}
+
+TEST_F(SlurmActs, ADeadSlurmctldIsUnavailableAndNothingIsChanged) {
+  slurm_.before = [](int) {
+    return Error{ErrorCode::unavailable, "Unable to contact slurm controller"};
+  };
+  EXPECT_EQ(run(drain()).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(run(requeue()).error().code, ErrorCode::unavailable);
+  EXPECT_TRUE(slurm_.log.empty());
+}
+
+/// slurmctld is away for three commands, from each command of the sequence on: the job never stays
+/// held.
+TEST_F(SlurmActs, AnOutageInTheMiddleOfARequeueIsWaitedOut) {
+  for (int from = 1; from <= 30; ++from) {
+    slurm_ = FakeSlurm{};
+    slurm_.jobs["7"] = {.number = "7", .shown = "7", .nodes = "n[1-2]", .completing_looks = 2};
+    slurm_.before = [&](int number) -> std::optional<Error> {
+      if (number < from || number >= from + 3) return {};
+      return Error{ErrorCode::unavailable, "Unable to contact slurm controller"};
+    };
+    auto result = run(requeue());
+    // Nothing was begun yet: the executor tries again.
+    for (int i = 0; i < 5 && !result.ok(); ++i) {
+      EXPECT_EQ(result.error().code, ErrorCode::unavailable);
+      result = run(requeue());
+    }
+    EXPECT_DONE(result);
+    expect_moved();
+  }
+}
+
+/// The controller is killed before or after each command; the next life asks, and finishes what was
+/// begun.
+TEST_F(SlurmActs, AKilledRequeueIsFinishedByTheNextLife) {
+  for (const bool after_command : {false, true}) {
+    for (int at = 1; at <= 30; ++at) {
+      slurm_ = FakeSlurm{};
+      slurm_.jobs["7"] = {.number = "7", .shown = "7", .nodes = "n[1-2]", .completing_looks = 2};
+      const auto kill = [&](int number) -> std::optional<Error> {
+        if (number == at) throw Killed();
+        return {};
+      };
+      (after_command ? slurm_.after : slurm_.before) = kill;
+      try {
+        EXPECT_DONE(run(requeue()));
+      } catch (const Killed&) {
+      }
+      slurm_.before = slurm_.after = nullptr;
+      const auto seen = look(requeue());
+      ASSERT_TRUE(seen.ok());
+      if (seen->status == OutcomeStatus::done) continue;  // pending or running without the node
+      EXPECT_TRUE(seen->retryable) << seen->detail;
+      EXPECT_DONE(run(requeue()));
+      expect_moved();
+      EXPECT_DONE(look(requeue()));
+    }
+  }
+}
+
+TEST_F(SlurmActs, ADuplicateDoesNothing) {
+  EXPECT_DONE(run(requeue()));
+  const auto before = slurm_.log;
+  EXPECT_DONE(run(requeue()));
+  EXPECT_EQ(slurm_.log, before);
+}
+
+TEST_F(SlurmActs, SomebodyElsesHoldIsNotReleased) {
+  slurm_.jobs["7"].state = "PENDING";
+  slurm_.jobs["7"].reason = "job requeued in held state";
+  slurm_.jobs["7"].priority = 0;
+  slurm_.jobs["7"].restart = 1;
+  slurm_.jobs["7"].nodes = "";
+  const auto result = run(requeue());
+  EXPECT_DONE(result);
+  EXPECT_NE(result->detail.find("stays held"), std::string::npos) << result->detail;
+  EXPECT_EQ(slurm_.jobs["7"].priority, 0);
+  EXPECT_EQ(slurm_.jobs["7"].excluded, "n9,n1");
+}
+
+TEST_F(SlurmActs, AForeignAdminCommentIsKept) {
+  slurm_.jobs["7"].comment = "billing: project 12";
+  EXPECT_DONE(run(requeue()));
+  EXPECT_EQ(slurm_.jobs["7"].comment, "billing: project 12");
+  expect_moved();
+}
+
+TEST_F(SlurmActs, AHungNodeMakesItUnknownAndResumable) {
+  slurm_.jobs["7"].completing_looks = 1'000'000;
+  auto act = requeue();
+  act.deadline = seconds{5};
+  const auto result = run(act);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->status, OutcomeStatus::unknown);
+  EXPECT_TRUE(result->retryable);
+  EXPECT_EQ(slurm_.jobs["7"].excluded, "n9,n1")
+      << "the exclusion is set while the nodes still complete";
+  slurm_.jobs["7"].completing_looks = 0;
+  EXPECT_DONE(run(act));
+  expect_moved();
+}
+
+TEST_F(SlurmActs, ArraySiblingsAreKeptAwayFirst) {
+  slurm_.jobs.clear();
+  slurm_.jobs["6"] = {.number = "6", .shown = "2_1", .array = "2", .tasks = "1", .nodes = "n[1-2]"};
+  slurm_.jobs["2"] = {.number = "2",
+                      .shown = "2_[2-4%1]",
+                      .array = "2",
+                      .tasks = "2-4%1",
+                      .state = "PENDING",
+                      .excluded = "n8",
+                      .nodes = "",
+                      .reason = "JobArrayTaskLimit"};
+  slurm_.jobs["5"] = {.number = "5", .shown = "2_0", .array = "2", .tasks = "0", .nodes = "n[1,3]"};
+  EXPECT_DONE(run(requeue("2_1")));
+  EXPECT_EQ(slurm_.log.front(), "scontrol update jobid=2_[2-4] ExcNodeList=n8,n1");
+  expect_moved("6");
+  expect_moved("5");
+}
+
+TEST_F(SlurmActs, AHeterogeneousJobIsRequeuedAsAWhole) {
+  slurm_.jobs.clear();
+  slurm_.jobs["14"] = {.number = "14", .shown = "14+0", .het = "14", .offset = "0", .nodes = "n5"};
+  slurm_.jobs["15"] = {.number = "15", .shown = "14+1", .het = "14", .offset = "1", .nodes = "n1"};
+  slurm_.next_nodes = "n6";
+  EXPECT_DONE(run(requeue("14+1")));
+  expect_moved("14");
+  expect_moved("15");
+  EXPECT_EQ(std::count(slurm_.log.begin(), slurm_.log.end(), "scontrol requeuehold 14"), 1);
+}
+
+TEST_F(SlurmActs, SaysWhyAJobCannotBeRequeued) {
+  slurm_.jobs["7"].batch = false;
+  const auto interactive = run(requeue());
+  EXPECT_REFUSED(interactive);
+  EXPECT_EQ(interactive->detail, "job 7 is interactive (srun or salloc): Slurm cannot requeue it");
+  slurm_.jobs["7"].batch = true;
+  slurm_.jobs["7"].requeue = false;
+  const auto once = run(requeue());
+  EXPECT_REFUSED(once);
+  EXPECT_EQ(once->detail, "job 7 was submitted with --no-requeue (Requeue=0)");
+  slurm_.jobs["7"].requeue = true;
+  slurm_.jobs["7"].state = "COMPLETED";
+  EXPECT_REFUSED(run(requeue()));
+  slurm_.jobs.clear();
+  EXPECT_REFUSED(run(requeue()));
+  EXPECT_TRUE(slurm_.log.empty());
+}
+
+TEST_F(SlurmActs, AnOperatorsDrainOfTheSameMomentStands) {
+  // After our update an operator drains it as well, before we look again.
+  slurm_.after = [&](int) -> std::optional<Error> {
+    if (!slurm_.log.empty()) slurm_.nodes["n1"].reason = "fan broken";
+    return {};
+  };
+  EXPECT_REFUSED(run(drain()));
+  EXPECT_EQ(slurm_.nodes["n1"].reason, "fan broken");
+  EXPECT_EQ(slurm_.log.size(), 1U) << "no second try";
+}
+
+TEST_F(SlurmActs, ALostAnswerToADrainIsFoundByAsking) {
+  slurm_.after = [&](int) -> std::optional<Error> {
+    if (slurm_.log.empty()) return {};
+    return Error{ErrorCode::deadline_exceeded, "Socket timed out on send/recv operation"};
+  };
+  EXPECT_EQ(run(drain()).error().code, ErrorCode::deadline_exceeded);
+  slurm_.after = nullptr;
+  EXPECT_DONE(look(drain()));
+}
+
+TEST_F(SlurmActs, MaintenanceIsLeftAlone) {
+  slurm_.reservations = "ReservationName=mnt Nodes=n[1-2] Flags=MAINT,SPEC_NODES State=ACTIVE\n";
+  EXPECT_REFUSED(run(drain("n1")));
+  EXPECT_DONE(run(drain("n3")));
+}
+
+TEST_F(SlurmActs, ADownNodeMayBeDrainedUnlessAPersonTookItDown) {
+  slurm_.nodes["n1"] = {"DOWN*", "Not responding", "root"};
+  EXPECT_DONE(run(drain("n1")));
+  slurm_.nodes["n2"] = {"DOWN", "waiting for a part", "alice"};
+  EXPECT_REFUSED(run(drain("n2")));
+  EXPECT_EQ(slurm_.nodes["n2"].reason, "waiting for a part");
+}
+
+TEST_F(SlurmActs, RefusesReasonsThatAreNotItsOwn) {
+  auto act = drain();
+  act.reason = "gpu.x";
+  EXPECT_REFUSED(run(act));
+  act.reason = "faultline:a-ffffffffffffffff gpu.x";
+  EXPECT_REFUSED(run(act));
+  act.reason = "faultline:" + act.id + " gpu\nx";
+  EXPECT_REFUSED(run(act));
+  EXPECT_EQ(slurm_.commands, 0);
+}
+
+}  // namespace
+}  // namespace faultline
