@@ -12,11 +12,19 @@
 namespace faultline {
 namespace {
 
+// A rank says that its collective timed out, or passes on that another one said so. The counters
+// alone ("c10d.lastwork") are also printed when a peer has gone.
+constexpr std::string_view timeout_signature = "c10d.timeout";
+constexpr std::string_view passed_on_signature = "c10d.dumpsignal";
+
 constexpr std::size_t named_suspects_max = 4;  // more than this is no longer a suspicion of anybody
 
+/// How far a rank got, by the two counters that are printed: never compared with each other.
 struct Waiting {
   const JobLine* first = nullptr;
-  std::int64_t lowest_sequence = -1;
+  bool timed_out = false;       // said so itself
+  std::int64_t waits_for = -1;  // the collective that timed out
+  std::int64_t handed_in = -1;  // the last one that was enqueued
 };
 
 /// Ranks that printed a time-out of one process group.
@@ -40,18 +48,19 @@ std::string group_of(const JobLine& line) {
   return {};
 }
 
+void lower(std::int64_t& value, std::int64_t other) {
+  if (other >= 0 && (value < 0 || other < value)) value = other;
+}
+
 std::map<std::string, Group> waiting_ranks(const FailureCase& failure) {
   std::map<std::string, Group> groups;
   for (const JobLine& line : failure.lines) {
     if (line.cause->id != cause_id::collective_timeout || line.rank < 0) continue;
     Waiting& waiting = groups[group_of(line)][line.rank];
     if (waiting.first == nullptr) waiting.first = &line;
-    // How far a rank got: what it has handed in where that is told, else the collective it waits
-    // for.
-    std::int64_t sequence = number_in(line, "last_enqueued");
-    if (sequence < 0) sequence = number_in(line, "seq");
-    if (sequence >= 0 && (waiting.lowest_sequence < 0 || sequence < waiting.lowest_sequence))
-      waiting.lowest_sequence = sequence;
+    waiting.timed_out = waiting.timed_out || line.signature->id == timeout_signature;
+    lower(waiting.waits_for, number_in(line, "seq"));
+    lower(waiting.handed_in, number_in(line, "last_enqueued"));
   }
   return groups;
 }
@@ -59,19 +68,20 @@ std::map<std::string, Group> waiting_ranks(const FailureCase& failure) {
 std::vector<std::int32_t> silent_ranks(const Group& group, const AttemptRecord& attempt) {
   std::vector<std::int32_t> silent;
   for (const std::int32_t rank : attempt.world()) {
-    if (!group.contains(rank)) silent.push_back(rank);
+    const auto waiting = group.find(rank);
+    if (waiting == group.end() || !waiting->second.timed_out) silent.push_back(rank);
   }
   return silent;
 }
 
-/// The one rank that is behind all others; -1 if there is none.
-std::int32_t lagging_rank(const Group& group) {
-  std::map<std::int64_t, std::vector<std::int32_t>> by_sequence;
+/// The one rank that is behind all others by this counter; -1 if there is none.
+std::int32_t lagging_rank(const Group& group, std::int64_t Waiting::*counter) {
+  std::map<std::int64_t, std::vector<std::int32_t>> ranks;
   for (const auto& [rank, waiting] : group) {
-    if (waiting.lowest_sequence >= 0) by_sequence[waiting.lowest_sequence].push_back(rank);
+    if (waiting.*counter >= 0) ranks[waiting.*counter].push_back(rank);
   }
-  if (by_sequence.size() < 2 || by_sequence.begin()->second.size() != 1) return -1;
-  return by_sequence.begin()->second.front();
+  if (ranks.size() < 2 || ranks.begin()->second.size() != 1) return -1;
+  return ranks.begin()->second.front();
 }
 
 void add_group(Explanation& explanation, const FailureCase& failure) {
@@ -114,13 +124,15 @@ Explanation suspect_rank(std::int32_t rank, std::string_view cause, const Failur
 }
 
 std::optional<Explanation> behind_the_others(const Group& group, const FailureCase& failure) {
-  const std::int32_t rank = lagging_rank(group);
+  std::int64_t Waiting::*counter = &Waiting::handed_in;
+  std::int32_t rank = lagging_rank(group, counter);
+  if (rank < 0) rank = lagging_rank(group, counter = &Waiting::waits_for);
   if (rank < 0) return std::nullopt;
   Explanation explanation = suspect_rank(rank, cause_id::collective_desync, failure);
   explanation.confidence = 0.6;
   explanation.evidence.push_back(&group.at(rank).first->fact->event);
   explanation.text = "Rank " + std::to_string(rank) + " is behind at collective " +
-                     std::to_string(group.at(rank).lowest_sequence) +
+                     std::to_string(group.at(rank).*counter) +
                      " while the others are further on and wait for it.";
   return explanation;
 }
@@ -170,9 +182,9 @@ std::vector<Edge> failed_transfers(const FailureCase& failure) {
     if (edge.reporter.empty()) edge.reporter = line.fact->event.field("host");
     if (edge.reporter.empty() && line.rank >= 0)
       edge.reporter = "rank " + std::to_string(line.rank);
-    for (const std::string_view field : {"hca", "dev", "cuda_dev", "cudaDev"}) {
-      if (edge.device.empty()) edge.device = line.fact->event.field(field);
-    }
+    edge.device = line.fact->event.field("dev");
+    const std::string_view gpu = line.fact->event.field("cuda_dev");
+    if (edge.device.empty() && !gpu.empty()) edge.device = "gpu" + std::string(gpu);
     edges.push_back(std::move(edge));
   }
   return edges;
@@ -204,16 +216,24 @@ std::vector<Edge> one_per_pair(const std::vector<Edge>& edges) {
   return pairs;
 }
 
-Subject link_at(const Edge& edge, const FailureCase& failure) {
+/// The adapter if the line names it, or else the end and the peer that it lost.
+Subject link_at(const Edge& edge, bool many_peers, const FailureCase& failure) {
   const Subject& said = edge.line->fact->event.subject;
   if (said.kind == SubjectKind::link && !said.part.empty() && !said.node.empty()) return said;
   const bool named = !edge.reporter.empty() && edge.reporter.find(' ') == std::string::npos;
   if (!named) return place_of(*edge.line, failure);
+  if (many_peers && edge.device.empty()) return Subject::of_node(edge.reporter);
+  if (many_peers) return Subject::of_link(edge.reporter, edge.device);
   return Subject::of_link(edge.reporter,
                           (edge.device.empty() ? "" : edge.device + "-") + edge.peer);
 }
 
 }  // namespace
+
+bool is_communication_trouble(const JobLine& line) {
+  return line.cause->id == cause_id::collective_timeout ||
+         (line.cause->id == cause_id::ib_completion && is_root(line));
+}
 
 std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
   const std::vector<Edge> all = failed_transfers(failure);
@@ -233,7 +253,7 @@ std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
     explanation.text = std::to_string(edges.size()) + " ends lost their transfers to " + peer +
                        ": that end, or its link, has gone.";
   } else if (!many_reporters || (many_peers && !reporter.empty())) {
-    explanation.subject = link_at(all.front(), failure);
+    explanation.subject = link_at(all.front(), many_peers, failure);
     explanation.node =
         concerns_node(explanation.subject) ? explanation.subject.node : explanation.node;
     explanation.text = "Transfers between " +
@@ -259,7 +279,7 @@ std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
 std::optional<Explanation> rule_collective_timeout(const FailureCase& failure) {
   const auto groups = waiting_ranks(failure);
   const bool any = std::any_of(failure.lines.begin(), failure.lines.end(), [](const JobLine& line) {
-    return line.cause->id == cause_id::collective_timeout;
+    return line.signature->id == timeout_signature || line.signature->id == passed_on_signature;
   });
   if (!any) return std::nullopt;
   std::optional<Explanation> explanation;

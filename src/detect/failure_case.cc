@@ -30,18 +30,39 @@ const std::vector<NamedRule>& failure_rules() {
       {"same_on_all_ranks", rule_same_on_all_ranks},
       {"job_names_hardware", rule_job_names_hardware},
       {"repeats_on_suspect", rule_repeats_on_suspect},
+      {"killed", rule_killed},
       {"first_error", rule_first_error},
       {"gpu_fault_of_program", rule_gpu_fault_of_program},
       {"transfer_failed", rule_transfer_failed},
       {"collective_timeout", rule_collective_timeout},
       {"rendezvous_lost", rule_rendezvous_lost},
-      {"killed", rule_killed},
+
       {"first_exit", rule_first_exit},
   };
   return rules;
 }
 
 namespace {
+
+/// Errors that say how a job came down rather than why.
+bool aftermath(const JobLine& line) {
+  static constexpr std::string_view causes[] = {"software.collective_timeout",
+                                                "software.watchdog_stuck",
+                                                "software.peer_lost",
+                                                "software.teardown",
+                                                "software.worker_failed",
+                                                "software.task_failed",
+                                                "software.nccl_warning",
+                                                "software.actor_died",
+                                                "unknown.rendezvous_lost",
+                                                "unknown.sigkill",
+                                                "link.ib_completion_error",
+                                                "env.terminated",
+                                                "env.cancelled",
+                                                "env.requeued",
+                                                "software.teardown_after_success"};
+  return std::find(std::begin(causes), std::end(causes), line.cause->id) != std::end(causes);
+}
 
 Explanation nothing_known(const FailureCase& failure) {
   Explanation explanation;
@@ -101,6 +122,11 @@ bool is_root(const JobLine& line) {
   return line.signature->role == Role::root && line.signature->strength != Strength::lead;
 }
 
+/// An exception that no signature knows is an error of the program, too, though the weakest kind.
+bool is_own_error(const JobLine& line) {
+  return (is_root(line) || line.signature->id == exception_signature) && !aftermath(line);
+}
+
 bool says_hardware(const JobLine& line) {
   if (!is_root(line) || line.signature->layer != Layer::application) return false;
   switch (line.cause->cause_class) {
@@ -138,6 +164,10 @@ Explanation explanation_from(const JobLine& line, std::string_view cause,
   Explanation explanation;
   explanation.cause = failure.catalog.cause(cause);
   explanation.subject = place_of(line, failure);
+  const bool names_node = concerns_node(explanation.subject);
+  if (names_node && explanation.cause != nullptr && blames_no_node(*explanation.cause)) {
+    explanation.subject = Subject::of_attempt(failure.attempt.id);
+  }
   explanation.node = line.node;
   explanation.since = line.fact->at;
   explanation.evidence.push_back(&line.fact->event);

@@ -97,6 +97,9 @@ inline constexpr std::string_view exception_signature = "python.exception";
 
 /// True for a line that can be a first cause.
 bool is_root(const JobLine& line);
+/// True for an error that a rank met itself, as against the ways in which a job comes down after
+/// one.
+bool is_own_error(const JobLine& line);
 /// True for a job's words about broken hardware ("uncorrectable ECC error"): decisive, and of a
 /// hardware class.
 bool says_hardware(const JobLine& line);
@@ -126,6 +129,8 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure);
 std::optional<Explanation> rule_gpu_fault_of_program(const FailureCase& failure);
 std::optional<Explanation> rule_transfer_failed(const FailureCase& failure);  // collective_rules.cc
 std::optional<Explanation> rule_collective_timeout(const FailureCase& failure);
+/// True for a line about waiting for others or about a transfer that failed.
+bool is_communication_trouble(const JobLine& line);
 std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure);
 
 }  // namespace faultline

@@ -189,13 +189,43 @@ void FailureDesk::explain_attempt(const AttemptRecord& record, const Fact& faili
   explained({failure, explanation, lines.settled, stale});
 }
 
+namespace {
+
+/// torchrun's table of failures: "host", "rank" and "exitcode" stand on lines of their own above
+/// the "traceback" line that says what happened. What repeats from the entry before is not told
+/// again, so it is carried on.
+class FailureTable {
+ public:
+  void complete(JobLine& line, const AttemptRecord& attempt) {
+    const Event& event = line.fact->event;
+    const std::string_view name = event.field("field"), value = event.field("value");
+    if (name == "host") host_ = value;
+    if (name == "rank") rank_ = first_number(value);
+    if (!line.signature->id.starts_with("elastic.sig") || line.rank >= 0) return;
+    line.rank = rank_;
+    const std::string* node = attempt.node_called(host_);
+    if (node == nullptr && attempt.place_of(rank_) != nullptr)
+      node = &attempt.place_of(rank_)->node;
+    if (node != nullptr) line.node = *node;
+    rank_ = -1;
+  }
+
+ private:
+  std::string host_;
+  std::int32_t rank_ = -1;
+};
+
+}  // namespace
+
 std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Lines& lines) const {
   std::vector<JobLine> known_lines;
+  std::map<std::string, FailureTable> tables;  // by log
   for (const Fact& fact : lines.window.facts()) {
     JobLine line = make_line(fact, record, catalog_);
     if (line.cause == nullptr) continue;
     const SignatureUse use = line.signature->use;
     if (use == SignatureUse::identity || use == SignatureUse::clears) continue;
+    tables[fact.event.raw.path].complete(line, record);
     known_lines.push_back(std::move(line));
   }
   return known_lines;

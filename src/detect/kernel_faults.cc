@@ -27,6 +27,15 @@ bool is_program_cause(std::string_view cause) {
   return cause == cause_id::sm_exception || cause == cause_id::mmu_fault;
 }
 
+/// The Slurm job of a control group's path ".../job_77/step_0"; "" if it is not one.
+std::string slurm_job_in(std::string_view path) {
+  const auto at = path.find("/job_");
+  if (at == std::string_view::npos) return {};
+  const std::string_view job = path.substr(at + 5);
+  const auto end = std::min(job.find_first_not_of("0123456789"), job.size());
+  return std::string(job.substr(0, end));
+}
+
 /// True if a clearing line for this fact follows on the same subject ("nfs: server OK" after "not
 /// responding").
 bool taken_back(const Fact& fact, const std::vector<Fact>& facts, const Catalog& catalog) {
@@ -61,31 +70,15 @@ Sorted sort_by_role(const std::vector<Fact>& facts, const Catalog& catalog) {
   return sorted;
 }
 
-/// The Slurm job of a control group's path ".../job_77/step_0"; "" if it is not one.
-std::string slurm_job_in(std::string_view path) {
-  const auto at = path.find("/job_");
-  if (at == std::string_view::npos) return {};
-  const std::string_view job = path.substr(at + 5);
-  const auto end = std::min(job.find_first_not_of("0123456789"), job.size());
-  return std::string(job.substr(0, end));
-}
-
 /// What a verdict about this fact is about: the part where it has an address, the node for things
-/// inside the node that the scheduler does not know (an NVSwitch), the attempt or job for what
-/// concerns a job.
-Subject subject_of(const Fact& fact) {
-  if (const std::string job = slurm_job_in(fact.event.field("memcg")); !job.empty()) {
-    return fact.event.attempt ? Subject::of_attempt(*fact.event.attempt) : Subject::of_job(job);
-  }
+/// inside it that the scheduler does not know (an NVSwitch).
+Subject subject_of(const Fact& fact, const Catalog& catalog) {
+  if (const Cause* cause = cause_of(fact, catalog); cause != nullptr && blames_no_node(*cause))
+    return job_of(fact.event);
   const Subject& subject = fact.event.subject;
-  if (subject.kind == SubjectKind::job || subject.kind == SubjectKind::attempt ||
-      subject.kind == SubjectKind::rank) {
-    if (fact.event.attempt) return Subject::of_attempt(*fact.event.attempt);
-    if (!subject.attempt.job.empty() && subject.attempt.job != "unknown") return subject;
-  } else if (concerns_node(subject) && (subject.kind == SubjectKind::node || names_part(subject))) {
-    return subject;
-  }
-  return Subject::of_node(node_of(fact.event));
+  const bool placed =
+      concerns_node(subject) && (subject.kind == SubjectKind::node || names_part(subject));
+  return placed ? subject : Subject::of_node(node_of(fact.event));
 }
 
 bool asks_for_node(const Cause* cause) { return concerns_node(cause->remedy); }
@@ -311,7 +304,7 @@ std::optional<KernelFault> infer_root(const std::vector<const Fact*>& derived,
   fault.cause = catalog.cause(signature->cause);
   if (fault.cause == nullptr) return std::nullopt;
   fault.evidence = codes.front().facts;
-  fault.subject = subject_of(*fault.evidence.front());
+  fault.subject = subject_of(*fault.evidence.front(), catalog);
   fault.inferred = true;
   fault.confidence = codes.front().gpus.size() == 1 ? 0.6 : 0.4;
   fault.ready_at = fault.evidence.front()->arrived + burst_gap;
@@ -375,6 +368,19 @@ std::vector<KernelFault> merge_same(std::vector<KernelFault> faults) {
 
 }  // namespace
 
+bool blames_no_node(const Cause& cause) {
+  return cause.cause_class == CauseClass::software ||
+         cause.cause_class == CauseClass::environment || cause.cause_class == CauseClass::workload;
+}
+
+Subject job_of(const Event& event) {
+  if (event.attempt) return Subject::of_attempt(*event.attempt);
+  if (const std::string job = slurm_job_in(event.field("memcg")); !job.empty())
+    return Subject::of_job(job);
+  const bool named = event.subject.kind == SubjectKind::job && !event.subject.attempt.job.empty();
+  return named ? event.subject : Subject::of_job("unknown");
+}
+
 const Cause* cause_of(const Fact& fact, const Catalog& catalog) {
   const Signature* signature = catalog.signature(fact.event.signature);
   return signature == nullptr ? nullptr : catalog.cause(signature->cause);
@@ -386,7 +392,8 @@ std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts,
   std::map<Subject, std::vector<const Fact*>> parts;
   for (const Fact* fact : sorted.roots) {
     const Cause* cause = cause_of(*fact, catalog);
-    if (cause != nullptr && cause->remedy != Remedy::none) parts[subject_of(*fact)].push_back(fact);
+    if (cause != nullptr && cause->remedy != Remedy::none)
+      parts[subject_of(*fact, catalog)].push_back(fact);
   }
   std::vector<KernelFault> faults;
   for (const auto& [subject, roots] : parts) add_bursts(subject, roots, catalog, faults);

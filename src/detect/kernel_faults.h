@@ -45,6 +45,13 @@ std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts, cons
 /// The cause of a fact's signature; nullptr if the catalog knows neither.
 const Cause* cause_of(const Fact& fact, const Catalog& catalog);
 
+/// A program's or an environment's fault: no node is named as its subject, or people would suspect
+/// the node.
+bool blames_no_node(const Cause& cause);
+
+/// The attempt or job that an event is about; job "unknown" where nobody says which.
+Subject job_of(const Event& event);
+
 /// True if the subject is a device with an address of its own, so that "the same GPU" can be said.
 inline bool names_part(const Subject& subject) { return !subject.part.empty(); }
 

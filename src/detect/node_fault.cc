@@ -108,7 +108,10 @@ class NodeFault final : public Detector {
     if (!fresh) verdict.updated_at = fault.evidence.back()->at;
     verdict.acts_at_once = fault.decisive && asks_for_node && fresh;
     if (!fault.program) {
-      verdict.explanation = fault.cause->summary + " on " + fault.subject.text() + ". ";
+      const bool elsewhere = blames_no_node(*fault.cause);
+      const std::string place =
+          elsewhere ? node_of(fault.evidence.front()->event) : fault.subject.text();
+      verdict.explanation = fault.cause->summary + " on " + place + ". ";
     }
     verdict.explanation = trim(verdict.explanation + fault.note);
     return verdict;

@@ -74,15 +74,19 @@ KernelFault make_fault(const Facts& evidence, const Cause* cause) {
   return fault;
 }
 
-/// The attempt if it is known; else the place where it was seen, under a cause that blames nothing
-/// there.
+/// The job if any of the lines knows it.
 Subject program_subject(const Facts& burst) {
-  std::set<Subject> gpus;
   for (const Fact* fact : burst) {
-    if (fact->event.attempt) return Subject::of_attempt(*fact->event.attempt);
-    gpus.insert(fact->event.subject);
+    if (fact->event.attempt) return job_of(fact->event);
   }
-  return gpus.size() == 1 ? *gpus.begin() : Subject::of_node(node_of(burst.front()->event));
+  return job_of(burst.front()->event);
+}
+
+/// "process 5511 on n1": what a person needs to find the program.
+std::string program_text(const Facts& burst) {
+  const std::string process = process_of(burst);
+  return (process.empty() ? "A program" : "Process " + process) + " on " +
+         node_of(burst.front()->event);
 }
 
 KernelFault program_fault(const Facts& burst, bool sure, const Catalog& catalog) {
@@ -97,7 +101,8 @@ KernelFault program_fault(const Facts& burst, bool sure, const Catalog& catalog)
         "does; "
         "the hardware is not suspected.";
   } else {
-    fault.note = "One fault at one place: most often the program, rarely the GPU.";
+    fault.note = program_text(burst) +
+                 " made the GPU fault once at one place: most often the program, rarely the GPU.";
     fault.missing.push_back(
         "the same fault on this GPU under another program would point at the GPU");
   }

@@ -13,36 +13,11 @@ namespace {
 /// All ranks of a workload fail of one cause inside this.
 constexpr Duration same_failure_span = std::chrono::seconds{60};
 
-/// Errors that say how a job came down rather than why.
-bool aftermath(const JobLine& line) {
-  static constexpr std::string_view causes[] = {"software.collective_timeout",
-                                                "software.watchdog_stuck",
-                                                "software.peer_lost",
-                                                "software.teardown",
-                                                "software.worker_failed",
-                                                "software.task_failed",
-                                                "software.nccl_warning",
-                                                "software.actor_died",
-                                                "unknown.rendezvous_lost",
-                                                "unknown.sigkill",
-                                                "link.ib_completion_error",
-                                                "env.terminated",
-                                                "env.cancelled",
-                                                "env.requeued",
-                                                "software.teardown_after_success"};
-  return std::find(std::begin(causes), std::end(causes), line.cause->id) != std::end(causes);
-}
-
-/// An exception that no signature knows is an error of the program, too, though the weakest kind.
-bool own_error(const JobLine& line) {
-  return (is_root(line) || line.signature->id == exception_signature) && !aftermath(line);
-}
-
 /// The first error of each rank.
 std::map<std::int32_t, const JobLine*> first_errors(const FailureCase& failure) {
   std::map<std::int32_t, const JobLine*> first;
   for (const JobLine& line : failure.lines) {
-    if (line.rank >= 0 && own_error(line)) first.try_emplace(line.rank, &line);
+    if (line.rank >= 0 && is_own_error(line)) first.try_emplace(line.rank, &line);
   }
   return first;
 }
@@ -57,11 +32,6 @@ const JobLine* first_of(const FailureCase& failure, bool (*wanted)(const JobLine
   return line == failure.lines.end() ? nullptr : &*line;
 }
 
-bool communication_trouble(const JobLine& line) {
-  return line.cause->id == cause_id::collective_timeout ||
-         (line.cause->id == cause_id::ib_completion && is_root(line));
-}
-
 bool never_the_node(const Cause& cause) {
   return cause.cause_class == CauseClass::software ||
          cause.cause_class == CauseClass::environment ||
@@ -71,8 +41,8 @@ bool never_the_node(const Cause& cause) {
 /// An exception among ranks that wait for each other may be what the wait ended with. It is a cause
 /// of its own only if it came before the first word about communication.
 const JobLine* first_own_error(const FailureCase& failure) {
-  const JobLine* error = first_of(failure, own_error);
-  const JobLine* trouble = first_of(failure, communication_trouble);
+  const JobLine* error = first_of(failure, is_own_error);
+  const JobLine* trouble = first_of(failure, is_communication_trouble);
   return error != nullptr && trouble != nullptr && trouble < error ? nullptr : error;
 }
 
@@ -131,10 +101,23 @@ std::optional<Explanation> rule_repeats_on_suspect(const FailureCase& failure) {
   return explanation;
 }
 
+namespace {
+
+/// "Illegal memory access" is what a program does; the kernel's Xid 31 beside it says whether it
+/// does so everywhere.
+bool program_made_gpu_fault(const JobLine& error) { return error.cause->id == cause_id::mmu_fault; }
+
+}  // namespace
+
 std::optional<Explanation> rule_first_error(const FailureCase& failure) {
   const JobLine* error = first_own_error(failure);
   if (error == nullptr) return std::nullopt;
-  Explanation explanation = explanation_from(*error, error->cause->id, failure);
+  const bool gpu_fault = program_made_gpu_fault(*error);
+  if (gpu_fault) {
+    if (auto seen_by_kernel = rule_gpu_fault_of_program(failure)) return seen_by_kernel;
+  }
+  Explanation explanation = explanation_from(
+      *error, gpu_fault ? cause_id::user_exception : std::string_view(error->cause->id), failure);
   const bool program = never_the_node(*error->cause);
   explanation.sure = program && error->signature->strength == Strength::decisive;
   explanation.confidence = explanation.sure ? 0.85 : 0.5;

@@ -129,7 +129,8 @@ class RepeatOffender final : public Detector {
     return std::any_of(blames_.begin(), blames_.end(), [&](const auto& entry) {
       const Blame& other = entry.second;
       const bool same_program =
-          other.key == blame.key && (other.user == blame.user || other.family == blame.family);
+          other.key == blame.key &&
+          ((!blame.user.empty() && other.user == blame.user) || other.family == blame.family);
       return same_program && !other.node.empty() && other.node != blame.node;
     });
   }

@@ -78,6 +78,30 @@ std::optional<Explanation> by_words(const FailureCase& failure) {
   return std::nullopt;
 }
 
+bool plain_number(std::string_view job) {
+  return !job.empty() && job.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool was_killed(const FailureCase& failure) {
+  const auto& ranks = failure.attempt.failed_ranks;
+  return signal_of(failure.failing.event) == 9 ||
+         std::any_of(ranks.begin(), ranks.end(),
+                     [](const auto& exit) { return signal_of(exit.second.event) == 9; }) ||
+         std::any_of(failure.lines.begin(), failure.lines.end(),
+                     [](const JobLine& line) { return signal_of(line.fact->event) == 9; });
+}
+
+/// Did the out-of-memory killer take a process of this job? A control group names the job, but
+/// array tasks and parts of heterogeneous jobs have numbers there that differ from their names;
+/// then a death by SIGKILL must agree.
+bool killed_this_job(const Subject& victim, const FailureCase& failure) {
+  const std::string& job = victim.attempt.job;
+  if (victim.kind == SubjectKind::attempt) return victim.attempt == failure.attempt.id;
+  if (job == failure.attempt.id.job) return true;
+  if (plain_number(job) && plain_number(failure.attempt.id.job)) return false;
+  return was_killed(failure);
+}
+
 /// Kernel lines about a job that ran out of memory, on a node of the attempt.
 const KernelFault* memory_fault(const FailureCase& failure, std::string& node) {
   for (const NodeFaults& faults : failure.nodes) {
@@ -85,11 +109,7 @@ const KernelFault* memory_fault(const FailureCase& failure, std::string& node) {
       if (!is_one_of(fault.cause->id,
                      {cause_id::out_of_memory_cgroup, cause_id::out_of_memory_host}))
         continue;
-      const bool other_attempt =
-          fault.subject.kind == SubjectKind::attempt && fault.subject.attempt != failure.attempt.id;
-      const bool other_job = fault.subject.kind == SubjectKind::job &&
-                             fault.subject.attempt.job != failure.attempt.id.job;
-      if (other_attempt || other_job) continue;
+      if (!killed_this_job(fault.subject, failure)) continue;
       node = faults.node;
       return &fault;
     }
@@ -109,6 +129,18 @@ struct Killed {
   bool launcher_line = false;
 };
 
+/// The rank behind a process that another line of the launcher names.
+void find_rank(Killed& killed, const FailureCase& failure) {
+  const std::string_view pid = killed.fact->event.field("pid");
+  if (killed.rank >= 0 || pid.empty()) return;
+  for (const JobLine& line : failure.lines) {
+    if (line.rank < 0 || line.fact->event.field("pid") != pid) continue;
+    killed.rank = line.rank;
+    if (killed.node.empty()) killed.node = line.node;
+    return;
+  }
+}
+
 std::optional<Killed> first_killed(const FailureCase& failure, int signal) {
   std::optional<Killed> first;
   for (const auto& [rank, exit] : failure.attempt.failed_ranks) {
@@ -116,11 +148,32 @@ std::optional<Killed> first_killed(const FailureCase& failure, int signal) {
     first = Killed{&exit, rank, node_of(exit.event), false};
   }
   for (const JobLine& line : failure.lines) {
-    if (signal_of(line.fact->event) != signal) continue;
-    if (!first || line.fact->at < first->fact->at)
-      first = Killed{line.fact, line.rank, line.node, true};
+    if (signal_of(line.fact->event) != signal || line.signature->role != Role::root) continue;
+    if (first && line.fact->at >= first->fact->at) continue;
+    first = Killed{line.fact, line.rank, line.node, true};
   }
+  if (first) find_rank(*first, failure);
   return first;
+}
+
+/// A launcher names the worker that failed first, so its word for a kill stands before what the
+/// others printed about their waiting. An error with a reason of its own is no such echo.
+bool came_first(const Killed& killed, const FailureCase& failure) {
+  return std::none_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
+    const bool echo = is_communication_trouble(line) || line.signature->id == exception_signature;
+    if (!echo && !is_own_error(line)) return false;
+    const bool before = line.fact->at <= killed.fact->at;
+    return echo && killed.launcher_line ? false : before;
+  });
+}
+
+/// A rank that crashed or gave up by itself before: the kill is how the others were taken down.
+bool failed_earlier(const FailureCase& failure, Instant kill) {
+  const auto& ranks = failure.attempt.failed_ranks;
+  return std::any_of(ranks.begin(), ranks.end(), [&](const auto& exit) {
+    const int signal = signal_of(exit.second.event);
+    return signal != 9 && signal != 15 && exit.second.at <= kill;
+  });
 }
 
 Subject subject_of(const Killed& killed, const FailureCase& failure) {
@@ -201,7 +254,7 @@ std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
 }
 
 std::optional<Explanation> rule_killed(const FailureCase& failure) {
-  if (const auto bus = first_killed(failure, 7)) {
+  if (const auto bus = first_killed(failure, 7); bus && came_first(*bus, failure)) {
     Explanation explanation;
     explanation.cause = failure.catalog.cause(cause_id::shm_too_small);
     explanation.subject = subject_of(*bus, failure);
@@ -217,7 +270,9 @@ std::optional<Explanation> rule_killed(const FailureCase& failure) {
     return explanation;
   }
   const auto kill = first_killed(failure, 9);
-  if (!kill) return std::nullopt;
+  if (!kill || !came_first(*kill, failure) || failed_earlier(failure, kill->fact->at)) {
+    return std::nullopt;
+  }
   Explanation explanation;
   explanation.subject = subject_of(*kill, failure);
   explanation.node = kill->node;
