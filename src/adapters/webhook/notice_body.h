@@ -10,7 +10,7 @@
 namespace faultline {
 
 enum class WebhookFormat {
-  generic,       // everything, for a program of the site's own: docs/formats.md
+  generic,       // everything, for a program of the site's own
   slack,         // an incoming webhook of Slack, or of what imitates it
   alertmanager,  // POST /api/v2/alerts of Prometheus Alertmanager
 };
