@@ -20,6 +20,7 @@ remedy = "reset_gpu"
 summary = "s"
 explanation = "e"
 next_step = "n"
+cases = []
 )";
 constexpr std::string_view signatures = R"([[signature]]
 id = "xid.48"
@@ -153,6 +154,7 @@ class RuntimeTest : public testing::Test {
     for (const char* name : {"causes", "signatures", "policies"}) fs::create_directories(folder_ / "catalog" / name);
     std::ofstream(folder_ / "catalog/causes/t.toml") << causes;
     std::ofstream(folder_ / "catalog/signatures/t.toml") << signatures;
+    std::ofstream(folder_ / "catalog/policies/t.toml") << "[limits]\n";
     auto catalog = Catalog::load(folder_ / "catalog");
     EXPECT_TRUE(catalog.ok()) << (catalog.ok() ? "" : catalog.error().message);
     catalog_ = std::move(catalog).value();
