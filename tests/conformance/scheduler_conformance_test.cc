@@ -216,6 +216,18 @@ TEST_P(SchedulerConformance, RequeuesARunningJobElsewhere) {
   EXPECT_EQ(ended_attempt->nodes, before.nodes);
 }
 
+TEST_P(SchedulerConformance, RequeuesTheSameJobAgainForAnotherNode) {
+  const auto job = cluster_->submit({.nodes = 2});
+  const auto first = wait_for(job, AttemptState::running);
+  EXPECT_DONE(execute(requeue(first.id, first.nodes[0])));
+  const auto second = wait_for(job, AttemptState::running, 1);
+  EXPECT_TRUE(second.restartable);
+  EXPECT_DONE(execute(requeue(second.id, second.nodes[0])));
+  const auto third = wait_for(job, AttemptState::running, 2);
+  EXPECT_FALSE(uses(third, first.nodes[0]) || uses(third, second.nodes[0]))
+      << join(third.nodes, ",");
+}
+
 TEST_P(SchedulerConformance, RequeuesAFailedJob) {
   const auto job = cluster_->submit({.nodes = 2, .fails_at_first = true});
   const auto before = wait_for(job, AttemptState::failed);

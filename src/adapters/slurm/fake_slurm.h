@@ -163,9 +163,10 @@ class FakeSlurm {
   }
   static std::string columns(const Job& job) {
     return column(job.number, 16) + column(std::to_string(job.restart), 8) +
-           column(job.batch ? "1" : "0", 4) + column(job.requeue ? "1" : "0", 4) +
-           column(job.het, 16) + column(job.offset, 8) + column(std::to_string(job.priority), 24) +
-           column("0", 8) + column(job.comment.empty() ? "(null)" : job.comment, 256) + "\n";
+           column(job.batch ? (job.restart > 0 ? "2" : "1") : "0", 4) +
+           column(job.requeue ? "1" : "0", 4) + column(job.het, 16) + column(job.offset, 8) +
+           column(std::to_string(job.priority), 24) + column("0", 8) +
+           column(job.comment.empty() ? "(null)" : job.comment, 256) + "\n";
   }
 
   ProcessResult show_node(const std::string& name) {

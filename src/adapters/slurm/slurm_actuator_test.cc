@@ -178,6 +178,37 @@ TEST_F(SlurmActs, SomebodyElsesHoldIsNotReleased) {
   EXPECT_EQ(slurm_.jobs["7"].excluded, "n9,n1");
 }
 
+/// Seen with a slurmctld that was killed and restarted in the middle: released, but put off by two
+/// minutes, and still with the reason of the hold.
+TEST_F(SlurmActs, AReleasedJobThatIsPutOffIsStartedNow) {
+  auto& job = slurm_.jobs["7"];
+  job.state = "PENDING";
+  job.reason = "job requeued in held state";
+  job.excluded = "n9,n1";
+  job.nodes = "";
+  job.restart = 1;
+  job.delayed = true;
+  EXPECT_DONE(run(requeue()));
+  expect_moved();
+  EXPECT_EQ(slurm_.log, std::vector<std::string>{"scontrol update jobid=7 StartTime=now"});
+}
+
+TEST_F(SlurmActs, AUsersOwnBeginTimeIsKept) {
+  slurm_.jobs.clear();
+  slurm_.jobs["6"] = {.number = "6", .shown = "2_1", .array = "2", .tasks = "1", .nodes = "n[1-2]"};
+  slurm_.jobs["8"] = {.number = "8",
+                      .shown = "2_2",
+                      .array = "2",
+                      .tasks = "2",
+                      .state = "PENDING",
+                      .nodes = "",
+                      .reason = "BeginTime",
+                      .delayed = true};
+  EXPECT_DONE(run(requeue("2_1")));
+  EXPECT_TRUE(slurm_.jobs["8"].delayed);
+  EXPECT_EQ(slurm_.jobs["8"].excluded, "n1");
+}
+
 TEST_F(SlurmActs, AForeignAdminCommentIsKept) {
   slurm_.jobs["7"].comment = "billing: project 12";
   EXPECT_DONE(run(requeue()));

@@ -262,14 +262,18 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
     FAULTLINE_TRY(run({"scontrol", "release", control_target(job)}));
     return Step{Progress::waiting, job.id + " is released"};
   }
-  const bool unsettled = std::find(unsettled_reasons.begin(), unsettled_reasons.end(),
-                                   job.reason) != unsettled_reasons.end();
+  // After the release the old reason stays until the scheduler has looked.
+  const bool unsettled =
+      held_by_requeue(job) || std::find(unsettled_reasons.begin(), unsettled_reasons.end(),
+                                        job.reason) != unsettled_reasons.end();
   if (!unsettled || !is_target(job)) {
     return Step{Progress::done, job.id + " waits with " + join(action_.nodes, ",") + " excluded (" +
                                     job.reason + ")"};
   }
-  // It ran before, so a begin time ahead is the requeue's and not the user's.
-  if (job.reason == "BeginTime" && job.restart > action_.attempt->restart) {
+  // It ran before, so a begin time ahead is the requeue's and not the user's. While the nodes of
+  // the run before completed, or slurmctld restarted, ours was overwritten.
+  const bool put_off = job.reason == "BeginTime" || job.start > clock_.now();
+  if (put_off && job.restart > action_.attempt->restart) {
     FAULTLINE_TRY(run({"scontrol", "update", "jobid=" + control_target(job), "StartTime=now"}));
   }
   return Step{Progress::waiting, job.id + " waits to be scheduled"};

@@ -68,7 +68,9 @@ Status SlurmScheduler::find_version() {
   if (!version_.empty()) return ok_status();
   const auto text = command_.run({"sinfo", "--version"});
   if (!text) return text.error();
-  version_ = printable(trim(*text), 64);
+  // Debian says "slurm-wlm 22.05.8".
+  const auto words = trim(*text);
+  version_ = "slurm " + printable(words.substr(words.rfind(' ') + 1), 64);
   const auto numbers = version_numbers(version_);
   new_json_ = numbers >= std::pair{23, 2};
   return ok_status();

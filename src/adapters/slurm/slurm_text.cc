@@ -70,7 +70,7 @@ void read_columns(std::string_view line, std::vector<SlurmJob>& jobs) {
   if (found == jobs.end()) return;
   auto& job = *found;
   job.restart = parse_number<std::uint32_t>(cut(line, 8)).value_or(0);
-  job.batch = cut(line, 4) == "1";
+  job.batch = cut(line, 4) != "0";  // 2: a batch job that was requeued
   job.requeue = cut(line, 4) == "1";
   cut(line, 16 + 8);  // the heterogeneous job's id and offset, known from the job's own id
   apply_hold(parse_number<std::int64_t>(cut(line, 24)).value_or(1), job);
