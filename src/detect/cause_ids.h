@@ -29,6 +29,7 @@ inline constexpr std::string_view user_exception = "software.user_exception";
 inline constexpr std::string_view collective_desync = "software.collective_desync";
 inline constexpr std::string_view collective_timeout = "software.collective_timeout";
 inline constexpr std::string_view teardown_after_success = "software.teardown_after_success";
+inline constexpr std::string_view peer_lost = "software.peer_lost";
 inline constexpr std::string_view no_progress = "software.no_progress";
 inline constexpr std::string_view crash_signal = "software.crash_signal";
 inline constexpr std::string_view worker_failed = "software.worker_failed";
@@ -68,6 +69,7 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              collective_desync,
                                                              collective_timeout,
                                                              teardown_after_success,
+                                                             peer_lost,
                                                              no_progress,
                                                              crash_signal,
                                                              worker_failed,

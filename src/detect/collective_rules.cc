@@ -351,4 +351,27 @@ std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure) {
   return explanation;
 }
 
+std::optional<Explanation> rule_peers_lost(const FailureCase& failure) {
+  std::set<std::int32_t> survivors;
+  const JobLine* first = nullptr;
+  for (const JobLine& line : failure.lines) {
+    if (line.cause->id != cause_id::peer_lost || line.rank < 0) continue;
+    survivors.insert(line.rank);
+    if (first == nullptr) first = &line;
+  }
+  std::vector<std::int32_t> gone;
+  for (const std::int32_t rank : failure.attempt.world()) {
+    if (!survivors.contains(rank)) gone.push_back(rank);
+  }
+  if (first == nullptr || gone.size() != 1 || survivors.size() < 2) return std::nullopt;
+  Explanation explanation = suspect_rank(gone.front(), cause_id::insufficient_evidence, failure);
+  explanation.unknown = true;
+  explanation.since = first->fact->at;
+  explanation.confidence = 0.4;
+  for (const JobLine& line : failure.lines) explanation.evidence.push_back(&line.fact->event);
+  explanation.text = "Rank " + std::to_string(gone.front()) +
+                     " went first: all the others lost their connection, and it never said so.";
+  return explanation;
+}
+
 }  // namespace faultline

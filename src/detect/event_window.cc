@@ -20,9 +20,9 @@ const std::string& node_of(const Event& event) {
   return event.subject.node.empty() ? event.reporter : event.subject.node;
 }
 
-bool EventWindow::add(const Event& event) {
+bool EventWindow::add(const Event& event, bool root) {
   if (known_.contains(event.id)) return false;
-  if (facts_.size() >= facts_max_) {
+  if (facts_.size() >= (root ? facts_max_ : facts_max_ - facts_max_ / 4)) {
     ++dropped_;
     return false;
   }

@@ -44,8 +44,10 @@ class EventWindow {
   /// name the cause.
   explicit EventWindow(std::size_t facts_max) : facts_max_(facts_max) {}
 
-  /// False if the event is known already or there is no room for it.
-  bool add(const Event& event);
+  /// False if the event is known already or there is no room for it. The last quarter of the room
+  /// is for events that may be a `root`: what a fault makes its neighbours say must not keep out
+  /// the fault itself.
+  bool add(const Event& event, bool root = true);
   /// Forgets what happened before `limit`.
   void forget_before(Instant limit);
   void clear();

@@ -37,6 +37,7 @@ const std::vector<NamedRule>& failure_rules() {
       {"collective_timeout", rule_collective_timeout},
       {"rendezvous_lost", rule_rendezvous_lost},
 
+      {"peers_lost", rule_peers_lost},
       {"first_exit", rule_first_exit},
   };
   return rules;

@@ -132,5 +132,6 @@ std::optional<Explanation> rule_collective_timeout(const FailureCase& failure);
 /// True for a line about waiting for others or about a transfer that failed.
 bool is_communication_trouble(const JobLine& line);
 std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure);
+std::optional<Explanation> rule_peers_lost(const FailureCase& failure);
 
 }  // namespace faultline

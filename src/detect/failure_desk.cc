@@ -107,13 +107,19 @@ void FailureDesk::observe_node(const Event& event) {
   if (kernel_.size() >= desk_nodes_max && !kernel_.contains(node)) return;
   EventWindow& window = kernel_.try_emplace(node, desk_node_facts_max).first->second;
   window.forget_before(learnt_at(event) - catalog_.policy().limits.repeat_window);
-  if (!window.add(event)) return;
+  if (!window.add(event, may_be_root(event))) return;
   for (const AttemptId& id : open_) {
     const AttemptRecord* record = attempts_.find(id);
     if (record == nullptr) continue;
     if (std::find(record->nodes.begin(), record->nodes.end(), node) != record->nodes.end())
       lines_[id].news = true;
   }
+}
+
+bool FailureDesk::may_be_root(const Event& event) const {
+  const Signature* signature = catalog_.signature(event.signature);
+  if (signature == nullptr || signature->role != Role::root) return false;
+  return signature->strength != Strength::lead || signature->layer == Layer::application;
 }
 
 void FailureDesk::observe_attempt(const Event& event) {
@@ -128,7 +134,7 @@ void FailureDesk::observe_attempt(const Event& event) {
       event.kind == EventKind::log_signature && event.source != EventSource::kernel_log;
   if (job_line && !open_.contains(record->id))
     lines.window.forget_before(learnt_at(event) - running_lines_span);
-  const bool is_news = (job_line && lines.window.add(event)) ||
+  const bool is_news = (job_line && lines.window.add(event, may_be_root(event))) ||
                        event.kind == EventKind::attempt_ended ||
                        event.kind == EventKind::rank_exited;
   lines.news = lines.news || is_news;

@@ -60,6 +60,7 @@ class FailureDesk {
     Instant at;
   };
 
+  [[nodiscard]] bool may_be_root(const Event& event) const;
   void observe_attempt(const Event& event);
   void observe_node(const Event& event);
   [[nodiscard]] const Fact* failing_of(const AttemptRecord& record) const;

@@ -32,7 +32,8 @@ class NodeFault final : public Detector {
     if (name.empty() || (nodes_.size() >= nodes_max && !nodes_.contains(name))) return;
     Node& node = nodes_[name];
     if (happened_at(event) < node.anew_since) return;
-    if (node.facts.add(event)) due_.insert(name);
+    const bool root = signature->role == Role::root && signature->strength != Strength::lead;
+    if (node.facts.add(event, root)) due_.insert(name);
   }
 
   void evaluate(Instant now, VerdictSink& verdicts) override {
