@@ -27,18 +27,25 @@ enum class TimeForm {
 struct LinePrefix {
   TimeForm time_form = TimeForm::none;
   std::string_view time;
-  std::string_view
-      kernel_seconds;  // the kernel's own time where a syslog daemon put its time before it
+  /// The kernel's own time where a syslog daemon put its time before it.
+  std::string_view kernel_seconds;
   std::string_view host;
-  std::string_view program;               // of syslog forms: "kernel", "slurmd"
-  bool from_syslog = false;               // the line says who wrote it, so `program` counts
-  bool from_dmesg = false;                // a kernel form without a program
-  bool own_tag = false;                   // written by `faultline run`
-  std::optional<std::uint64_t> sequence;  // of /dev/kmsg
-  std::string_view step;                  // "53532.0" of slurmd's logs
+  /// Of syslog forms: "kernel", "slurmd".
+  std::string_view program;
+  /// The line says who wrote it, so `program` counts.
+  bool from_syslog = false;
+  /// A kernel form without a program.
+  bool from_dmesg = false;
+  /// Written by `faultline run`.
+  bool own_tag = false;
+  /// Of /dev/kmsg.
+  std::optional<std::uint64_t> sequence;
+  /// "53532.0" of slurmd's logs.
+  std::string_view step;
   std::int32_t rank = -1;
   std::int32_t local_rank = -1;
-  std::size_t body = 0;  // where the line's own words start
+  /// Where the line's own words start.
+  std::size_t body = 0;
 };
 
 /// Kernel logs and scheduler logs: /dev/kmsg records, dmesg in its forms (raw, -T, -x, iso), syslog
@@ -51,9 +58,10 @@ bool is_kmsg_continuation(std::string_view line);
 
 /// What is known of a job's log before its lines are read.
 struct JobLogHints {
-  bool one_rank = false;  // then "3: " is the job's own text and not srun's label
-  std::vector<std::string>
-      nodes;  // names that may stand before ": "; empty: whatever looks like a host name
+  /// Then "3: " is the job's own text and not srun's label.
+  bool one_rank = false;
+  /// Names that may stand before ": "; empty: whatever looks like a host name.
+  std::vector<std::string> nodes;
 };
 
 /// A job's log: `faultline run` ("2026-11-29T21:18:32.123456Z n3 rank3 | "), torchrun ("[rank3]:",

@@ -13,9 +13,10 @@ namespace faultline {
 inline constexpr std::size_t line_bytes_max = 16 * 1024;  // what is kept of a line
 
 struct Line {
-  std::string_view
-      text;  // without line end, NUL bytes and colour escapes; valid until the sink returns
-  std::uint64_t offset = 0;  // of its first byte in the log
+  /// Without line end, NUL bytes and colour escapes; valid until the sink returns.
+  std::string_view text;
+  /// Of its first byte in the log.
+  std::uint64_t offset = 0;
 };
 
 /// What was odd since the splitter was made.

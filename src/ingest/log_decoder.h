@@ -20,31 +20,41 @@ namespace faultline {
 
 /// Where a log's bytes come from: what its lines leave unsaid.
 struct Origin {
-  EventSource source =
-      EventSource::job_log;  // kernel_log, job_log or scheduler; others give no events
-  std::string node;          // the node whose log it is, "" if the lines must say it
-  std::string path;          // becomes RawLine::path
-  std::string boot_id;       // of kernel logs, "" if not known
-  std::optional<AttemptId>
-      attempt;  // the attempt that wrote a job's log; without one its subjects name job "unknown"
-  std::int32_t rank = -1;  // the rank that wrote it, -1 if many did
-  std::vector<std::string>
-      nodes;          // names that a "host: " tag may have; empty: whatever looks like a host name
-  Instant boot_time;  // for kernel times that count from boot; not known: such lines have no time
-  Instant reference;  // when the log was last written, for dates without a year; not known: `now`
-                      // of feed()
-  Duration utc_offset{0};  // of printed times that do not say it: local time minus UTC
+  /// kernel_log, job_log or scheduler; others give no events. A file that users can write lines
+  /// into
+  /// (`logger` writes any name into a syslog file) is no kernel log.
+  EventSource source = EventSource::job_log;
+  /// The node whose log it is, "" if the lines must say it.
+  std::string node;
+  /// Becomes RawLine::path.
+  std::string path;
+  /// Of kernel logs, "" if not known.
+  std::string boot_id;
+  /// The attempt that wrote a job's log. Without one its subjects name job "unknown".
+  std::optional<AttemptId> attempt;
+  /// The rank that wrote it, -1 if many did.
+  std::int32_t rank = -1;
+  /// Names that may stand before ": " as a host; empty: whatever looks like a host name.
+  std::vector<std::string> nodes;
+  /// For kernel times, which count from boot; not known: such lines have no time.
+  Instant boot_time;
+  /// When the log was last written, for dates without a year; not known: `now` of feed().
+  Instant reference;
+  /// Of printed times that do not say it: local time minus UTC.
+  Duration utc_offset{0};
 };
 
 /// What one log may cost. A job decides what it prints, so there must be a limit.
 struct DecoderLimits {
-  Duration coalesce =
-      std::chrono::seconds{5};  // identical hits within it are one event (Delta study's window)
-  std::size_t coalesce_lines = 1000;  // the same where lines carry no time
-  std::size_t events_per_minute_max =
-      200;  // above it only (signature, subject, rank) triples that are new in this minute
-  std::size_t pairs_per_minute_max =
-      4096;  // above it nothing: one event each for the ranks of a large job
+  /// Identical hits within it are one event (the window of the Delta study).
+  Duration coalesce = std::chrono::seconds{5};
+  /// The same where lines carry no time.
+  std::size_t coalesce_lines = 1000;
+  /// Above it only what is new in this minute of the receiver's, by signature, subject and rank.
+  /// Whoever reads a whole log in one minute sets it higher.
+  std::size_t events_per_minute_max = 200;
+  /// Above it nothing: enough for one event of each rank of a large job.
+  std::size_t pairs_per_minute_max = 4096;
 };
 
 /// Not thread-safe; one for each log. The catalog, the database and the counters must outlive it.
@@ -53,13 +63,16 @@ struct DecoderLimits {
 /// binary or too_long, at most one a minute each, with fields `lines` and `bytes`. `received_at` is
 /// left unknown.
 ///
-/// Subject: as the signature's `subject` word says, with captures first, then the line's own tags,
-/// then the origin:
-///   gpu   node and `bdf`, canonical; without `bdf` the rank, else the node       nic   node and
-///   `bdf` or `dev` link  node and `bdf`/`link`, or `dev`:`port` storage  `server`, else `target`
-///   switch  of a kernel log: the node, since an NVSwitch sits in it (`bdf` says which one); else
-///   `dev` rank, job  of the origin's attempt. A job's log never names another job. node  `host`,
-///   the line's, the origin's
+/// Subject: as the signature's `subject` word says. Captures count before the line's own tags, and
+/// those before the origin.
+///   gpu      node and `bdf`, canonical; without `bdf` the rank, else the node
+///   nic      node and `bdf`, else `dev`
+///   link     node and `bdf`/`link`, or `dev`:`port`
+///   switch   of a kernel log the node, since an NVSwitch sits in it (`bdf` says which); else `dev`
+///   storage  `server`, else `target`, else the node
+///   node     `hosts` (an event for each, up to 64), else `host`
+///   rank     of the origin's attempt; several `tasks` are the attempt
+///   job      the origin's; only where that is not known `jobid`. A job's log names no other job.
 /// A kernel log with a known node speaks of that node alone, whatever its lines say.
 ///
 /// Fields: the captures, and where known `rank`, `host`, `kernel_us` (time since boot), `gpu_uuid`

@@ -105,7 +105,7 @@ Result<hs_database_t*> load_or_compile(const std::vector<const Signature*>& sign
   auto database = compile(signatures);
   counters.add("signature_compiles_total");
   if (database.ok() && !cache_folder.empty()) save(*database, file, key, counters);
-  malloc_trim(0);  // compiling leaves tens of megabytes that the process would keep
+  malloc_trim(0);  // compiling leaves megabytes that the process would keep
   return database;
 }
 

@@ -49,11 +49,14 @@ class LineBlock {
 
 /// What is known of one line.
 struct Hit {
-  std::size_t line = 0;                  // index in the block
-  const Signature* signature = nullptr;  // the one that names the line
-  Fields captures;  // of all of them; on a conflict that of `signature`, then details, then parsers
-  std::vector<const Signature*>
-      matched;  // every signature on the line, the one that names it first
+  /// Index in the block.
+  std::size_t line = 0;
+  /// The one that names the line.
+  const Signature* signature = nullptr;
+  /// Of all of them; on a conflict that of `signature`, then of details, then of parsers.
+  Fields captures;
+  /// Every signature on the line, the one that names it first.
+  std::vector<const Signature*> matched;
 };
 
 /// Which of two signatures names a line that both match: primary and clears before identity,

@@ -19,7 +19,7 @@ void check_error(const Error& error) {
 }
 
 void check_catalog(const Catalog& catalog) {
-  catalog.fingerprint();
+  FAULTLINE_CHECK(!catalog.fingerprint().empty());
   for (const auto& cause : catalog.causes()) FAULTLINE_CHECK(catalog.cause(cause.id) == &cause);
   for (const auto& signature : catalog.signatures()) {
     FAULTLINE_CHECK(catalog.signature(signature.id) == &signature);
