@@ -12,6 +12,8 @@ inline constexpr std::string_view ecc_contained = "gpu.ecc_contained";
 inline constexpr std::string_view ecc_uncontained = "gpu.ecc_uncontained";
 inline constexpr std::string_view ecc_escape = "gpu.ecc_escape";
 inline constexpr std::string_view row_remap_failed = "gpu.row_remap_failed";
+inline constexpr std::string_view nvlink_down = "link.nvlink_down";
+inline constexpr std::string_view nvlink5 = "link.nvlink5";
 inline constexpr std::string_view fell_off_bus = "gpu.fell_off_bus";
 inline constexpr std::string_view sm_exception = "gpu.sm_exception";
 inline constexpr std::string_view mmu_fault = "gpu.mmu_fault";
@@ -53,6 +55,8 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              ecc_escape,
                                                              row_remap_failed,
                                                              fell_off_bus,
+                                                             nvlink_down,
+                                                             nvlink5,
                                                              sm_exception,
                                                              mmu_fault,
                                                              recovery_reset,

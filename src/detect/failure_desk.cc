@@ -1,6 +1,7 @@
 #include "detect/failure_desk.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "model/names.h"
@@ -202,18 +203,14 @@ namespace {
 /// again, so it is carried on.
 class FailureTable {
  public:
-  void complete(JobLine& line, const AttemptRecord& attempt) {
+  void complete(JobLine& line) {
     const Event& event = line.fact->event;
     const std::string_view name = event.field("field"), value = event.field("value");
     if (name == "host") host_ = value;
     if (name == "rank") rank_ = first_number(value);
     if (!line.signature->id.starts_with("elastic.sig") || line.rank >= 0) return;
-    line.rank = rank_;
-    const std::string* node = attempt.node_called(host_);
-    if (node == nullptr && attempt.place_of(rank_) != nullptr)
-      node = &attempt.place_of(rank_)->node;
-    if (node != nullptr) line.node = *node;
-    rank_ = -1;
+    line.rank = std::exchange(rank_, -1);
+    if (line.node.empty() && host_ != "localhost") line.node = host_;
   }
 
  private:
@@ -221,19 +218,57 @@ class FailureTable {
   std::int32_t rank_ = -1;
 };
 
+/// What one line says about a process or a rank holds for the other lines about it.
+class Places {
+ public:
+  void learn(const JobLine& line) {
+    if (line.rank < 0) return;
+    if (const std::string key = process_of(line); !key.empty())
+      rank_of_process_.try_emplace(key, line.rank);
+    if (!line.node.empty()) node_of_rank_.try_emplace(line.rank, line.node);
+  }
+  void complete(JobLine& line) const {
+    const auto rank = rank_of_process_.find(process_of(line));
+    if (line.rank < 0 && rank != rank_of_process_.end()) line.rank = rank->second;
+    const auto node = node_of_rank_.find(line.rank);
+    if (line.node.empty() && node != node_of_rank_.end()) line.node = node->second;
+  }
+
+ private:
+  /// Process numbers are those of one node, so they hold within one log.
+  static std::string process_of(const JobLine& line) {
+    const std::string_view pid = line.fact->event.field("pid");
+    return pid.empty() ? std::string{} : line.fact->event.raw.path + '\n' + std::string(pid);
+  }
+  std::map<std::string, std::int32_t> rank_of_process_;
+  std::map<std::int32_t, std::string> node_of_rank_;
+};
+
+/// The attempt's own spelling of a node, where its nodes are known; a name that is none of them is
+/// no place.
+void spell_node(JobLine& line, const AttemptRecord& attempt) {
+  if (attempt.nodes.empty()) return;
+  const std::string* node = attempt.node_called(line.node);
+  line.node = node == nullptr ? "" : *node;
+}
+
 }  // namespace
 
 std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Lines& lines) const {
   std::vector<JobLine> known_lines;
   std::map<std::string, FailureTable> tables;  // by log
+  Places places;
   for (const Fact& fact : lines.window.facts()) {
     JobLine line = make_line(fact, record, catalog_);
     if (line.cause == nullptr) continue;
     const SignatureUse use = line.signature->use;
     if (use == SignatureUse::identity || use == SignatureUse::clears) continue;
-    tables[fact.event.raw.path].complete(line, record);
+    tables[fact.event.raw.path].complete(line);
+    spell_node(line, record);
+    places.learn(line);
     known_lines.push_back(std::move(line));
   }
+  for (JobLine& line : known_lines) places.complete(line);
   return known_lines;
 }
 

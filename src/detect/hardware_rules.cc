@@ -157,7 +157,10 @@ std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure) {
   const auto first = std::find_if(failure.lines.begin(), failure.lines.end(), says_hardware);
   if (first == failure.lines.end()) return std::nullopt;
   Explanation explanation = explanation_from(*first, first->cause->id, failure);
+  const Subject& said = first->fact->event.subject;
+  const bool names_device = concerns_node(said) && names_part(said) && said.node == first->node;
   if (!first->node.empty()) explanation.subject = Subject::of_node(first->node);
+  if (names_device) explanation.subject = said;
   explanation.hardware = true;
   explanation.confidence = first->node.empty() ? 0.6 : 0.7;
   for (const JobLine& line : failure.lines) {

@@ -15,6 +15,9 @@
 namespace faultline {
 namespace {
 
+/// Causes that are the driver's wish for a GPU: gpu.recovery_reset_required and its like.
+constexpr std::string_view recovery_prefix = "gpu.recovery_";
+
 struct Sorted {
   std::vector<const Fact*> roots;
   std::vector<const Fact*> leads;
@@ -83,19 +86,23 @@ Subject subject_of(const Fact& fact, const Catalog& catalog) {
 
 bool asks_for_node(const Cause* cause) { return concerns_node(cause->remedy); }
 
-/// Decisive or not, by the strongest of the lines that carry the cause; ready when those lines have
-/// waited.
-void rate(KernelFault& fault, const Catalog& catalog) {
-  bool first = true;
+bool is_decisive(const Fact& fact, const Catalog& catalog) {
+  return catalog.signature(fact.event.signature)->strength == Strength::decisive;
+}
+
+/// What the driver asks for, as against what broke (Xid 154).
+bool is_wish(const Cause* cause) { return cause->id.starts_with(recovery_prefix); }
+
+/// Ready when the lines that carry the cause, or the driver's wish, have waited for companions.
+Instant ready_at(const KernelFault& fault, const Catalog& catalog) {
+  std::optional<Instant> ready;
   for (const Fact* fact : fault.evidence) {
-    if (cause_of(*fact, catalog) != fault.cause) continue;
-    const Signature* signature = catalog.signature(fact->event.signature);
-    fault.decisive = fault.decisive || signature->strength == Strength::decisive;
-    const Instant ready = fact->arrived + signature->settle;
-    fault.ready_at = first ? ready : std::min(fault.ready_at, ready);
-    first = false;
+    const Cause* cause = cause_of(*fact, catalog);
+    if (cause != fault.cause && !is_wish(cause)) continue;
+    const Instant waited = fact->arrived + catalog.signature(fact->event.signature)->settle;
+    ready = ready ? std::min(*ready, waited) : waited;
   }
-  fault.confidence = fault.decisive ? 0.95 : 0.5;
+  return ready.value_or(fault.evidence.front()->arrived);
 }
 
 bool has_cause(const std::vector<const Fact*>& burst, std::string_view cause,
@@ -113,23 +120,48 @@ bool contained(const std::vector<const Fact*>& burst, const Catalog& catalog) {
          !has_cause(burst, cause_id::row_remap_failed, catalog);
 }
 
-/// One burst of one part gives one fault: the first cause that asks for something on the node, or
-/// else the first.
+/// What one burst says, by rank: a decisive cause that asks for something on the node; an ambiguous
+/// one, which the driver's wish makes certain; the wish alone; anything else.
+struct BurstCauses {
+  const Cause* strong = nullptr;
+  const Cause* weak = nullptr;
+  const Cause* wish = nullptr;
+  const Cause* other = nullptr;
+
+  void take(const Cause* cause, bool decisive) {
+    const Cause** place = !asks_for_node(cause) ? &other
+                          : is_wish(cause)      ? &wish
+                          : decisive            ? &strong
+                                                : &weak;
+    if (*place == nullptr) *place = cause;
+  }
+  [[nodiscard]] const Cause* leading() const {
+    return strong != nullptr ? strong : weak != nullptr ? weak : wish != nullptr ? wish : other;
+  }
+};
+
+/// One burst of one part gives one fault.
 KernelFault fault_of_burst(const Subject& subject, const std::vector<const Fact*>& burst,
                            const Catalog& catalog) {
   const bool is_contained = contained(burst, catalog);
   KernelFault fault;
   fault.subject = subject;
+  fault.evidence = burst;
+  BurstCauses causes;
   for (const Fact* fact : burst) {
     const Cause* cause = cause_of(*fact, catalog);
     if (is_contained && cause->id == cause_id::ecc_uncorrectable)
       cause = catalog.cause(cause_id::ecc_contained);
-    if (fault.cause == nullptr || (!asks_for_node(fault.cause) && asks_for_node(cause)))
-      fault.cause = cause;
+    causes.take(cause, is_decisive(*fact, catalog));
   }
-  fault.evidence = burst;
-  rate(fault, catalog);
-  if (is_contained && fault.cause->id == cause_id::ecc_contained) {
+  fault.cause = causes.leading();
+  fault.decisive = asks_for_node(fault.cause)
+                       ? causes.strong != nullptr || causes.wish != nullptr
+                       : std::any_of(burst.begin(), burst.end(),
+                                     [&](const Fact* fact) { return is_decisive(*fact, catalog); });
+  fault.confidence = fault.decisive ? 0.95 : 0.5;
+  fault.ready_at = ready_at(fault, catalog);
+  if (fault.cause->id == cause_id::ecc_contained) {
     fault.note =
         "The error was contained to one process: that job has to restart, other work on the node "
         "may go on.";
@@ -154,35 +186,39 @@ void add_bursts(const Subject& subject, const std::vector<const Fact*>& roots,
     const auto same = std::find_if(
         faults.begin() + static_cast<std::ptrdiff_t>(first_of_part), faults.end(),
         [&](const KernelFault& fault) {
-          const bool broken = asks_for_node(fault.cause) && fault.decisive &&
-                              next.since() - fault.evidence.back()->at <= incident_span;
-          return fault.cause == next.cause || (broken && names_part(subject));
+          const bool recent = next.since() - fault.evidence.back()->at <= incident_span;
+          const bool broken = asks_for_node(fault.cause) && (fault.decisive || is_wish(next.cause));
+          return fault.cause == next.cause || (broken && recent && names_part(subject));
         });
     if (same == faults.end()) {
       faults.push_back(std::move(next));
     } else {
       same->evidence.insert(same->evidence.end(), next.evidence.begin(), next.evidence.end());
-      same->decisive = same->decisive || (next.decisive && next.cause == same->cause);
+      const bool agrees = next.cause == same->cause || is_wish(next.cause);
+      same->decisive = same->decisive || (next.decisive && agrees);
       same->confidence = std::max(same->confidence, same->decisive ? 0.95 : 0.5);
     }
   }
 }
 
-bool echoes_lost_gpu(const KernelFault& fault) {
-  return fault.cause->cause_class == CauseClass::link ||
-         fault.cause->cause_class == CauseClass::network_switch;
+/// Does a GPU in this state make its neighbours report their links to it? One that fell off the bus
+/// does so to switches and peers, one whose NVLink went down to its peers.
+bool echoes(const KernelFault& origin, const KernelFault& other) {
+  const CauseClass kind = other.cause->cause_class;
+  if (origin.cause->id == cause_id::fell_off_bus)
+    return kind == CauseClass::link || kind == CauseClass::network_switch;
+  return origin.cause->id == cause_id::nvlink_down && other.cause->id == cause_id::nvlink5;
 }
 
-/// Link and switch faults right after a GPU has fallen off the bus are that GPU's doing.
 void fold_echoes(std::vector<KernelFault>& faults) {
-  for (KernelFault& lost : faults) {
-    if (lost.cause->id != cause_id::fell_off_bus) continue;
+  for (KernelFault& origin : faults) {
+    if (origin.evidence.empty()) continue;
     for (KernelFault& other : faults) {
-      if (&other == &lost || other.evidence.empty() || !echoes_lost_gpu(other)) continue;
-      const Duration after = other.since() - lost.since();
+      if (&other == &origin || other.evidence.empty() || !echoes(origin, other)) continue;
+      const Duration after = other.since() - origin.since();
       if (after < Duration{0} || after > lost_gpu_echo) continue;
-      lost.consequences.insert(lost.consequences.end(), other.evidence.begin(),
-                               other.evidence.end());
+      origin.consequences.insert(origin.consequences.end(), other.evidence.begin(),
+                                 other.evidence.end());
       other.evidence.clear();
     }
   }

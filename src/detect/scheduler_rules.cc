@@ -129,18 +129,6 @@ struct Killed {
   bool launcher_line = false;
 };
 
-/// The rank behind a process that another line of the launcher names.
-void find_rank(Killed& killed, const FailureCase& failure) {
-  const std::string_view pid = killed.fact->event.field("pid");
-  if (killed.rank >= 0 || pid.empty()) return;
-  for (const JobLine& line : failure.lines) {
-    if (line.rank < 0 || line.fact->event.field("pid") != pid) continue;
-    killed.rank = line.rank;
-    if (killed.node.empty()) killed.node = line.node;
-    return;
-  }
-}
-
 std::optional<Killed> first_killed(const FailureCase& failure, int signal) {
   std::optional<Killed> first;
   for (const auto& [rank, exit] : failure.attempt.failed_ranks) {
@@ -152,7 +140,6 @@ std::optional<Killed> first_killed(const FailureCase& failure, int signal) {
     if (first && line.fact->at >= first->fact->at) continue;
     first = Killed{line.fact, line.rank, line.node, true};
   }
-  if (first) find_rank(*first, failure);
   return first;
 }
 
@@ -160,6 +147,7 @@ std::optional<Killed> first_killed(const FailureCase& failure, int signal) {
 /// others printed about their waiting. An error with a reason of its own is no such echo.
 bool came_first(const Killed& killed, const FailureCase& failure) {
   return std::none_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
+    if (signal_of(line.fact->event) == signal_of(killed.fact->event)) return false;
     const bool echo = is_communication_trouble(line) || line.signature->id == exception_signature;
     if (!echo && !is_own_error(line)) return false;
     const bool before = line.fact->at <= killed.fact->at;
