@@ -34,7 +34,9 @@ class ClusterUnderTest {
   /// Returns the job's id; tasks are ID_0, ID_1, ...
   virtual std::string submit(const JobSpec& spec) = 0;
   virtual void operator_drains(const std::string& node, const std::string& reason) = 0;
-  virtual void operator_holds(const std::string& job) = 0;
+  /// What a scheduler may lack.
+  [[nodiscard]] virtual bool knows_user_exclusions() const { return true; }
+  [[nodiscard]] virtual bool knows_jobs_that_run_once() const { return true; }
   /// Cancels all jobs, waits until they are gone, returns all nodes.
   virtual void clean() = 0;
 };
@@ -43,5 +45,6 @@ class ClusterUnderTest {
 using MakeCluster = std::function<ClusterUnderTest*(std::string& why_not)>;
 
 ClusterUnderTest* slurm_cluster(std::string& why_not);
+ClusterUnderTest* local_cluster(std::string& why_not);
 
 }  // namespace faultline::conformance

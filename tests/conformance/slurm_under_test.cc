@@ -90,10 +90,6 @@ void SlurmUnderTest::operator_drains(const std::string& node, const std::string&
   run({"scontrol", "update", "nodename=" + node, "state=drain", "reason=" + reason});
 }
 
-void SlurmUnderTest::operator_holds(const std::string& job) {
-  run({"scontrol", "requeuehold", job});
-}
-
 void SlurmUnderTest::clean() {
   run({"scancel", "--user=root", "--signal=KILL", "--full"});
   run({"scancel", "--user=root"});

@@ -21,7 +21,6 @@ class SlurmUnderTest final : public ClusterUnderTest {
   std::unique_ptr<Actuator> fresh_actuator() override;
   std::string submit(const JobSpec& spec) override;
   void operator_drains(const std::string& node, const std::string& reason) override;
-  void operator_holds(const std::string& job) override;
   void clean() override;
 
   /// A client of the cluster; returns its output.

@@ -77,30 +77,44 @@ Status SlurmScheduler::find_version() {
 }
 
 Result<std::vector<SlurmNode>> SlurmScheduler::read_nodes() {
-  if (json_works_) {
-    const auto text = new_json_ ? command_.run({"scontrol", "--json", "show", "nodes"})
-                                : command_.run({"sinfo", "--json"});
-    if (!text && text.error().code != ErrorCode::invalid_argument) return text.error();
-    auto nodes = text ? parse_nodes_json(*text) : Result<std::vector<SlurmNode>>(text.error());
-    if (nodes || nodes.error().code == ErrorCode::unavailable) return nodes;
-    json_works_ = false;
-    counters_.add("slurm_json_refused_total");
-  }
-  const auto text = command_.run({"scontrol", "-o", "show", "node"});
-  return text ? parse_nodes_text(*text) : Result<std::vector<SlurmNode>>(text.error());
+  const std::vector<std::string> argv =
+      new_json_ ? std::vector<std::string>{"scontrol", "--json", "show", "nodes"}
+                : std::vector<std::string>{"sinfo", "--json"};
+  return read<SlurmNode>(argv, parse_nodes_json, [this]() -> Result<std::vector<SlurmNode>> {
+    const auto text = command_.run({"scontrol", "-o", "show", "node"});
+    return text ? parse_nodes_text(*text) : Result<std::vector<SlurmNode>>(text.error());
+  });
 }
 
 Result<std::vector<SlurmJob>> SlurmScheduler::read_jobs() {
-  if (json_works_) {
-    const auto text = new_json_ ? command_.run({"scontrol", "--json", "show", "jobs"})
-                                : command_.run({"squeue", "--json"});
-    if (!text && text.error().code != ErrorCode::invalid_argument) return text.error();
-    auto jobs = text ? parse_jobs_json(*text) : Result<std::vector<SlurmJob>>(text.error());
-    if (jobs || jobs.error().code == ErrorCode::unavailable) return jobs;
-    json_works_ = false;
+  const std::vector<std::string> argv =
+      new_json_ ? std::vector<std::string>{"scontrol", "--json", "show", "jobs"}
+                : std::vector<std::string>{"squeue", "--json"};
+  return read<SlurmJob>(argv, parse_jobs_json, [this] { return read_jobs_as_text(command_, {}); });
+}
+
+/// JSON if it works, else text. With a slurmctld that is away the JSON clients of 22.05 say no more
+/// than "Unspecified error" and end with 0, so that the text client is asked as well: it says what
+/// is wrong, or that JSON alone is.
+template <class Value, class Parse, class AsText>
+Result<std::vector<Value>> SlurmScheduler::read(const std::vector<std::string>& argv, Parse parse,
+                                                AsText as_text) {
+  if (json_failures_ < json_failures_max) {
+    const auto text = command_.run(argv);
+    auto values = text ? parse(*text) : Result<std::vector<Value>>(text.error());
+    if (values) {
+      json_failures_ = 0;
+      return values;
+    }
+    const auto code = values.error().code;
+    if (code == ErrorCode::unavailable || code == ErrorCode::deadline_exceeded) return values;
+  }
+  auto values = as_text();
+  if (values && json_failures_ < json_failures_max) {
+    ++json_failures_;
     counters_.add("slurm_json_refused_total");
   }
-  return read_jobs_as_text(command_, {});
+  return values;
 }
 
 void SlurmScheduler::read_topology() {

@@ -19,6 +19,8 @@ inline constexpr std::size_t remembered_attempts_max = 2000;
 inline constexpr Duration remembered_attempts_age_max = std::chrono::hours{1};
 inline constexpr Duration topology_age_max = std::chrono::minutes{5};
 
+inline constexpr int json_failures_max = 3;
+
 class SlurmScheduler final : public Scheduler {
  public:
   /// The clock and counters must outlive the scheduler. `runner` is for tests.
@@ -33,6 +35,9 @@ class SlurmScheduler final : public Scheduler {
   Status find_version();
   Result<std::vector<SlurmNode>> read_nodes();
   Result<std::vector<SlurmJob>> read_jobs();
+  template <class Value, class Parse, class AsText>
+  Result<std::vector<Value>> read(const std::vector<std::string>& argv, Parse parse,
+                                  AsText as_text);
   void read_topology();
   void add_nodes(std::vector<SlurmNode> nodes, ClusterView& view);
   void add_attempts(const std::vector<SlurmJob>& jobs, ClusterView& view);
@@ -44,7 +49,8 @@ class SlurmScheduler final : public Scheduler {
   std::string version_;
   bool new_json_ =
       false;  // 23.02 and later: scontrol --json; sinfo --json means something else there
-  bool json_works_ = true;  // false once Slurm turned out to be built without it
+  int json_failures_ =
+      0;  // in a row while text worked; at the limit JSON is not asked for any more
   Instant topology_read_at_;
   std::map<std::string, std::string> leaf_switch_;
   std::map<std::string, Attempt, std::less<>> current_;  // by job: its latest attempt

@@ -1,0 +1,144 @@
+#include "adapters/slurm/slurm_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/text.h"
+
+namespace faultline {
+namespace {
+
+std::string fixture(const std::string& name) {
+  std::ifstream file(std::string(FAULTLINE_SOURCE_DIR "/tests/fixtures/slurm/") + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Answers by the command line's text; counts.
+class SlurmViews : public ::testing::Test {
+ protected:
+  SlurmViews() {
+    answers_["sinfo --version"] = "slurm-wlm 22.05.8\n";
+    answers_["sinfo --json"] = fixture("nodes-22.05.json");
+    answers_["squeue --json"] = fixture("jobs-22.05.json");
+    answers_["scontrol -o show topology"] = "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-3]\n";
+    answers_["scontrol -o show reservation"] = "No reservations in the system\n";
+    answers_["scontrol -o show node"] =
+        "NodeName=n1 State=IDLE Partitions=train BootTime=1795987075\n";
+  }
+  SlurmScheduler scheduler(SlurmOptions options = {}) {
+    return {options, clock_, counters_,
+            [this](const std::vector<std::string>& argv, Duration,
+                   const std::vector<std::string>&) -> Result<ProcessResult> {
+              std::string line = join(argv, " ");
+              if (line.starts_with("squeue --noheader")) line = "squeue text";
+              ++asked_[line];
+              if (down_)
+                return ProcessResult{1, "", "Unable to contact slurm controller (connect failure)",
+                                     false, false};
+              return ProcessResult{0, answers_[line], "", false, false};
+            }};
+  }
+
+  std::map<std::string, std::string> answers_;
+  std::map<std::string, int> asked_;
+  bool down_ = false;
+  ManualClock clock_{Instant{std::chrono::hours{24 * 365 * 56}}};
+  Counters counters_;
+};
+
+TEST_F(SlurmViews, PutsNodesJobsAndTopologyTogether) {
+  auto slurm = scheduler();
+  const auto view = slurm.view();
+  ASSERT_TRUE(view.ok()) << view.error().message;
+  EXPECT_EQ(view->scheduler, "slurm 22.05.8");
+  EXPECT_EQ(view->taken_at, clock_.now());
+  EXPECT_EQ(view->nodes.size(), 5U);
+  EXPECT_EQ(view->node("n2")->network_switch, "s1");
+  EXPECT_EQ(view->node("n5")->network_switch, "");
+  EXPECT_TRUE(view->node("n5")->spare);
+  EXPECT_FALSE(view->node("n1")->spare) << "busy";
+  const auto* attempt = view->attempt({"1", 1});
+  ASSERT_NE(attempt, nullptr);
+  EXPECT_TRUE(attempt->restartable);
+  EXPECT_FALSE(view->attempt({"3", 0})->restartable) << "Requeue=0";
+  EXPECT_EQ(view->attempt({"3", 0})->exit_code, 3);
+  EXPECT_EQ(view->attempt({"2_1", 1})->array_job, "2");
+}
+
+TEST_F(SlurmViews, SparesAreWhatTheSiteSays) {
+  SlurmOptions by_feature;
+  by_feature.spare_feature = "ib";
+  auto slurm = scheduler(by_feature);
+  EXPECT_FALSE(slurm.view()->node("n5")->spare) << "idle, but without the feature";
+  SlurmOptions by_reservation;
+  by_reservation.spare_reservation = "spares";
+  answers_["scontrol -o show reservation"] =
+      "ReservationName=spares Nodes=n5 Flags=SPEC_NODES State=ACTIVE\n";
+  auto other = scheduler(by_reservation);
+  EXPECT_TRUE(other.view()->node("n5")->spare);
+}
+
+TEST_F(SlurmViews, AReservationThatHasJustBegunCounts) {
+  answers_["scontrol -o show reservation"] =
+      "ReservationName=mnt Nodes=n[1,5] Flags=MAINT State=ACTIVE\n";
+  auto slurm = scheduler();
+  const auto view = slurm.view();
+  EXPECT_TRUE(view->node("n5")->maintenance);
+  EXPECT_FALSE(view->node("n5")->available);
+}
+
+TEST_F(SlurmViews, RemembersTheAttemptThatARequeueEnded) {
+  auto slurm = scheduler();
+  ASSERT_TRUE(slurm.view().ok());
+  std::string later = answers_["squeue --json"];
+  // Job 1 was requeued: while its nodes complete, 22.05 shows them under the new attempt.
+  later.replace(later.find("\"job_state\": \"RUNNING\""), 22, "\"job_state\": \"COMPLETING\"");
+  later.replace(later.find("\"restart_cnt\": 1"), 16, "\"restart_cnt\": 2");
+  answers_["squeue --json"] = later;
+  clock_.advance(std::chrono::seconds{5});
+  const auto view = slurm.view();
+  ASSERT_NE(view->attempt({"1", 1}), nullptr);
+  EXPECT_EQ(view->attempt({"1", 1})->state, AttemptState::requeued);
+  EXPECT_EQ(view->attempt({"1", 1})->nodes.size(), 4U);
+  EXPECT_EQ(view->attempt({"1", 1})->ended_at, clock_.now());
+  EXPECT_EQ(view->attempt({"1", 2})->state, AttemptState::pending);
+  EXPECT_TRUE(view->attempt({"1", 2})->nodes.empty());
+  clock_.advance(remembered_attempts_age_max + std::chrono::seconds{1});
+  EXPECT_EQ(slurm.view()->attempt({"1", 1}), nullptr) << "not for ever";
+}
+
+TEST_F(SlurmViews, AnOutageIsNoReasonToGiveUpJson) {
+  auto slurm = scheduler();
+  ASSERT_TRUE(slurm.view().ok());
+  const std::string jobs = answers_["squeue --json"];
+  // What the clients of 22.05 print, with exit code 0, when slurmctld is away.
+  answers_["squeue --json"] =
+      R"({"errors": [{"error": "Unspecified error", "error_number": -1}], "jobs": []})";
+  for (int i = 0; i < 10; ++i) {
+    down_ = i > 0;
+    static_cast<void>(slurm.view());
+  }
+  EXPECT_EQ(slurm.view().error().code, ErrorCode::unavailable);
+  down_ = false;
+  answers_["squeue --json"] = jobs;
+  EXPECT_EQ(slurm.view()->attempt({"1", 1})->name, "a;$(touch x)\"q JobState=FAILED");
+}
+
+TEST_F(SlurmViews, ASlurmWithoutJsonIsReadAsText) {
+  answers_["sinfo --json"] = answers_["squeue --json"] = "unrecognized option '--json'";
+  auto slurm = scheduler();
+  for (int i = 0; i < 5; ++i) {
+    const auto view = slurm.view();
+    ASSERT_TRUE(view.ok());
+    EXPECT_TRUE(view->node("n1")->idle);
+  }
+  EXPECT_LE(asked_["sinfo --json"] + asked_["squeue --json"], json_failures_max)
+      << "it does not ask for ever";
+}
+
+}  // namespace
+}  // namespace faultline
