@@ -67,10 +67,18 @@ int init(const StateFolder& folder, const LocalCommandOptions& options) {
   return exit_ok;
 }
 
-Result<LocalRequest> make_submit(const StateFolder& folder, const LocalCommandOptions& options) {
+/// What the command line left over behind PROGRAM.
+std::vector<std::string> command_of(const CLI::App& verb, const LocalCommandOptions& options) {
+  std::vector<std::string> argv = verb.remaining();
+  if (!argv.empty() && argv.front() == "--") argv.erase(argv.begin());  // the mark; a later one is the command's own
+  if (!options.program.empty()) argv.insert(argv.begin(), options.program);
+  return argv;
+}
+
+Result<LocalRequest> make_submit(const StateFolder& folder, const LocalCommandOptions& options, std::vector<std::string> argv) {
   const auto state = folder.load();
   if (!state) return state.error();
-  if (options.command.empty()) return wrong("no command: faultline local submit --nodes N -- CMD...");
+  if (argv.empty()) return wrong("no command: faultline local submit --nodes N -- CMD...");
   if (options.node_count == 0 || options.node_count > state->nodes.size()) {
     return wrong("--nodes: the cluster has " + std::to_string(state->nodes.size()) + " nodes");
   }
@@ -84,9 +92,8 @@ Result<LocalRequest> make_submit(const StateFolder& folder, const LocalCommandOp
   request.directory = std::filesystem::current_path(error).string();
   if (error) return wrong("the working folder is gone");
   request.by = user_name();
-  request.argv = options.command;
-  request.name = options.name.empty() ? printable(std::filesystem::path(options.command.front()).filename().string(), 64)
-                                      : options.name;
+  request.name = options.name.empty() ? printable(std::filesystem::path(argv.front()).filename().string(), 64) : options.name;
+  request.argv = std::move(argv);
   request.node_count = options.node_count;
   request.environment = own_environment();
   const auto number = folder.next_job(state->highest_job());
@@ -95,8 +102,8 @@ Result<LocalRequest> make_submit(const StateFolder& folder, const LocalCommandOp
   return request;
 }
 
-int submit(const StateFolder& folder, const LocalCommandOptions& options, const Clock& clock) {
-  const auto request = make_submit(folder, options);
+int submit(const StateFolder& folder, const LocalCommandOptions& options, std::vector<std::string> argv, const Clock& clock) {
+  const auto request = make_submit(folder, options, std::move(argv));
   if (!request) return fail(request.error());
   const auto left = leave_request(folder, *request, clock.now());
   if (!left) return fail(left.error());
@@ -255,8 +262,9 @@ void add_local_command(CLI::App& app, LocalCommandOptions& options) {
   submit_verb->add_option("--nodes", options.node_count, "Nodes of the job")->capture_default_str();
   submit_verb->add_option("--array", options.array, "Tasks, and how many run at once: 1-3, 1,4,7, 1-100%5");
   submit_verb->add_option("--name", options.name, "Name of the job (default: of the program)");
-  // Else CLI11 takes an argument like [a,b] apart.
-  submit_verb->add_option("COMMAND", options.command, "The command and its arguments, after --")->allow_extra_args(false);
+  submit_verb->add_option("PROGRAM", options.program, "After --: what to run; its arguments follow");
+  // Not a list of CLI11: it takes an argument like [a,b] apart.
+  submit_verb->prefix_command();
 
   CLI::App* queue_verb = add_verb(*local, options, "queue", "Jobs, each with its newest attempt", "--json");
   queue_verb->add_flag("--json", options.json, "For programs");
@@ -286,9 +294,10 @@ int local_main(CLI::App& command, const LocalCommandOptions& options) {
   if (options.state.empty() || error) return fail(wrong("--state: no such folder"));
   const StateFolder folder(root.lexically_normal());
   if (command.get_name() == keeper_verb) return keep_job(folder, options.target, options.restart, clock);
-  const std::string verb = command.get_subcommands().front()->get_name();
+  const CLI::App& given = *command.get_subcommands().front();
+  const std::string& verb = given.get_name();
   if (verb == "init") return init(folder, options);
-  if (verb == "submit") return submit(folder, options, clock);
+  if (verb == "submit") return submit(folder, options, command_of(given, options), clock);
   if (verb == "queue") return queue(folder, options, clock);
   if (verb == "nodes") return nodes(folder, options);
   if (verb == "cancel") return ask_about_job(LocalRequestKind::cancel, folder, options, clock);

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace faultline {
 
@@ -16,7 +15,7 @@ struct LocalCommandOptions {
   std::uint32_t node_count = 1; // submit
   std::string array;            // submit: "1-3%1"
   std::string name;             // submit
-  std::vector<std::string> command;
+  std::string program;          // submit; its arguments are what the command line leaves over
   std::string target;           // a job or a node
   std::string reason;           // drain
   bool json = false;

@@ -349,7 +349,7 @@ TEST_F(LocalClusterTest, JunkInTheInboxIsPutAside) {
   EXPECT_EQ(counters_.get("local_requests_refused_total"), 6U);
   EXPECT_EQ(counters_.get("local_requests_taken_total"), 1U);
   EXPECT_TRUE(fs::exists(folder_->refused() / "junk"));
-  EXPECT_THAT(read(folder_->refused() / "1-evil.why"), HasSubstr("job"));
+  EXPECT_THAT(read(folder_->refused() / "1-evil.why"), HasSubstr("'name'"));
   const auto left = std::distance(fs::directory_iterator(folder_->inbox()), fs::directory_iterator());
   EXPECT_EQ(left, 1);  // refused/ alone
 }
