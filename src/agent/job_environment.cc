@@ -49,6 +49,9 @@ NamedAttempt attempt_of_environment(const Environment& environment) {
   if (valid_job_id(run) && run != "none") {  // torchrun's own default says nothing
     return {{run, restarts("TORCHELASTIC_RESTART_COUNT")}, "torchrun"};
   }
+  // What mpirun alone gives all of its ranks in common.
+  const std::string mpi = "mpi-" + environment("PMIX_NAMESPACE").value_or("");
+  if (valid_job_id(mpi) && mpi != "mpi-") return {{mpi, 0}, "openmpi"};
   return {};
 }
 

@@ -16,7 +16,7 @@ using Environment = std::function<std::optional<std::string>(std::string_view na
 
 struct NamedAttempt {
   AttemptId attempt;  // job is "" if the environment names none
-  std::string from;   // "slurm", "local" or "torchrun"
+  std::string from;   // "slurm", "local", "torchrun" or "openmpi"
 };
 
 NamedAttempt attempt_of_environment(const Environment& environment);

@@ -22,6 +22,8 @@ class RunAgentLink {
   void tell(const LauncherMessage& message);
   /// Replies that came.
   std::vector<LauncherReply> hear();
+  /// Gives the connection up.
+  void leave() { client_.close(); }
   [[nodiscard]] bool connected() const { return client_.connected(); }
   [[nodiscard]] int wait_descriptor() const { return client_.wait_descriptor(); }
   /// When connect() is worth calling again.

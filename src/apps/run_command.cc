@@ -272,8 +272,10 @@ bool Run::wait_for_ruling() {
     static_cast<void>(child_.reap());  // empties the signal pipe
     for (const LauncherReply& reply : agent_->hear()) {
       if (reply.kind == LauncherReply::Kind::refused) {
+        // It will say nothing about a rank that is not its business.
         if (options_.verbose) say("the agent refused: " + reply.text);
-        continue;
+        agent_->leave();
+        return false;
       }
       if (reply.attempt != me_.attempt) continue;
       say(reply.text);

@@ -23,7 +23,7 @@ struct RunIdentity {
   std::int32_t world = 1;
   std::string node;
   std::vector<std::string> gpus;  // as CUDA_VISIBLE_DEVICES lists them
-  std::string job_from;           // "slurm", "torchrun", "local" or "alone"
+  std::string job_from;           // "slurm", "local", "torchrun", "openmpi" or "alone"
   std::string rank_from;          // "torchrun", "openmpi", "pmi", "slurm", "environment" or "alone"
 
   bool operator==(const RunIdentity&) const = default;

@@ -80,6 +80,10 @@ TEST(RunIdentity, LocalAdapter) {
   EXPECT_EQ(who({{"FAULTLINE_NODES", "n1"}, {"RANK", "5"}}).node, "host") << "too short a list";
 }
 
+TEST(RunIdentity, RanksOfMpirunAloneAreOneJob) {
+  EXPECT_EQ(who({{"PMIX_NAMESPACE", "3735158785"}, {"OMPI_COMM_WORLD_RANK", "1"}}).attempt.job, "mpi-3735158785");
+}
+
 TEST(RunIdentity, NonsenseFallsBack) {
   const RunIdentity me = who({{"SLURM_JOB_ID", "../../etc"}, {"RANK", "-3"}, {"SLURMD_NODENAME", "a;b"},
                               {"SLURM_RESTART_COUNT", "many"}});

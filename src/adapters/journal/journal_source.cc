@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <systemd/sd-journal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -45,8 +46,7 @@ Status JournalSource::place() {
   if (!cursor_.empty() && sd_journal_seek_cursor(journal_, cursor_.c_str()) >= 0) {
     const int moved = sd_journal_next(journal_);
     if (moved > 0 && sd_journal_test_cursor(journal_, cursor_.c_str()) <= 0) {
-      lost_place_ = true;
-      sd_journal_previous(journal_);
+      lost_place_ = at_entry_ = true;
     }
     return ok_status();
   }
@@ -78,7 +78,8 @@ void JournalSource::take_entry(std::vector<Chunk>& chunks, std::size_t& bytes) {
   chunk.offset = usec;
   chunk.incarnation = field("_BOOT_ID");
   // A message of several lines would give lines without time; each gets its own head.
-  for (const std::string_view line : split(field("MESSAGE"), '\n')) {
+  const std::string message = field("MESSAGE");
+  for (const std::string_view line : split(message, '\n')) {
     chunk.bytes += fmt::format("{} {} kernel: {}\n", to_text(Instant{std::chrono::microseconds{usec}}),
                                host.empty() ? "localhost" : host, line);
   }
@@ -95,7 +96,7 @@ Result<std::vector<Chunk>> JournalSource::poll(std::size_t bytes_max) {
   std::vector<Chunk> chunks;
   std::size_t bytes = 0;
   while (bytes < bytes_max) {
-    const int moved = sd_journal_next(journal_);
+    const int moved = std::exchange(at_entry_, false) ? 1 : sd_journal_next(journal_);
     if (moved < 0) return journal_error(path(), "read", moved);
     if (moved == 0) break;
     take_entry(chunks, bytes);

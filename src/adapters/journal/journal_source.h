@@ -36,6 +36,7 @@ class JournalSource final : public LogSource {
   int descriptor_ = -1;
   std::string cursor_;
   bool lost_place_ = false;  // the entry that the cursor names was rotated away
+  bool at_entry_ = false;    // the present entry has not been taken yet
 };
 
 }  // namespace faultline

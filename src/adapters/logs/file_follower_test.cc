@@ -7,7 +7,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <random>
+
+#include "base/rng.h"
 
 namespace faultline {
 namespace {
@@ -211,8 +212,8 @@ TEST_F(FollowerTest, SwappedForALinkLaterIsRefusedToo) {
 
 /// Whatever happens between polls that loses nothing, all lines come, each once, in order.
 TEST_F(FollowerTest, AnyHistoryWithoutLossGivesEveryLineOnce) {
-  for (unsigned seed = 0; seed < 200; ++seed) {
-    std::mt19937 random(seed);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng random(seed);
     fs::remove_all(folder_);
     fs::create_directory(folder_);
     append("");
@@ -222,23 +223,23 @@ TEST_F(FollowerTest, AnyHistoryWithoutLossGivesEveryLineOnce) {
     int line = 0;
     int rotated = 0;
     for (int step = 0; step < 60; ++step) {
-      switch (random() % 6) {
+      switch (random.next() % 6) {
         case 0:
         case 1:
         case 2: {
-          const std::string text = "line " + std::to_string(line++) + std::string(random() % 50, 'x') + "\n";
-          const std::size_t cut = random() % text.size();
+          const std::string text = "line " + std::to_string(line++) + std::string(random.next() % 50, 'x') + "\n";
+          const std::size_t cut = random.below(text.size());
           append(text.substr(0, cut));
-          if (random() % 3 == 0) seen += read(log, 1 + random() % 64);
+          if (random.next() % 3 == 0) seen += read(log, 1 + random.next() % 64);
           append(text.substr(cut));
           written += text;
           break;
         }
-        case 3: seen += read(log, 1 + random() % 64); break;
+        case 3: seen += read(log, 1 + random.next() % 64); break;
         case 4:  // rename; two generations may be unread, not three
           seen += read(log);
           fs::rename(path_, folder_ / ("log." + std::to_string(++rotated)));
-          if (random() % 2 == 0) seen += read(log);
+          if (random.next() % 2 == 0) seen += read(log);
           append("");
           break;
         case 5:  // copytruncate, right after everything was read

@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "adapters/nvml/nvml_child.h"
+#include "adapters/process/process.h"
 
 namespace faultline {
 namespace {
@@ -77,8 +78,9 @@ class NvmlTest : public testing::Test {
     std::string pattern = (fs::temp_directory_path() / "nvml-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
     std::ofstream(folder_ / "fake.c") << fake_source;
-    const std::string make = "cc -shared -fPIC -o " + (folder_ / "libfake.so").string() + " " + (folder_ / "fake.c").string();
-    built_ = std::system(make.c_str()) == 0;
+    const auto made = run_process({"cc", "-shared", "-fPIC", "-o", (folder_ / "libfake.so").string(), (folder_ / "fake.c").string()},
+                                  {});
+    built_ = made.ok() && made->exit_code == 0;
     ::setenv("FAULTLINE_NVML_LIBRARY", (folder_ / "libfake.so").c_str(), 1);
     ::setenv("FAKE_NVML_STATE", (folder_ / "state").c_str(), 1);
   }
