@@ -18,14 +18,14 @@ std::string next_steps(const IssueRequest& request, const IssuedFiles& files) {
   const std::string copy =
       "  Copy the three files there; the key stays readable by its owner alone.\n";
   switch (request.role) {
-    case Role::agent:
+    case PeerRole::agent:
       return "On " + request.name + ":\n" + copy + "  faultline agent --node " + request.name +
              " --controller HOST:9176 " + tls_flags(files) + "\n";
-    case Role::controller:
+    case PeerRole::controller:
       return "On the controller's host, which agents must reach as '" + request.name +
              "' or one of --dns and --ip:\n" + copy + "  faultline serve --listen 0.0.0.0:9176 " +
              tls_flags(files) + "\n";
-    case Role::operators:
+    case PeerRole::operators:
       return "As " + request.name + ":\n  faultline approve DECISION --controller HOST:9176 " +
              tls_flags(files) + "\n";
   }
@@ -46,7 +46,7 @@ int init(const PkiOptions& options) {
 
 int issue_one(const PkiOptions& options) {
   IssueRequest request = options.request;
-  const auto role = parse_enum<Role>(options.role);
+  const auto role = parse_enum<PeerRole>(options.role);
   if (!role) {
     return fail({ErrorCode::invalid_argument, "--role is agent, controller or operator"});
   }

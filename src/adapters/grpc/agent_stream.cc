@@ -32,7 +32,7 @@ void AgentStream::called(bool ok) {
   if (loop_.full())
     return finish(
         refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, "the controller has too many streams"));
-  auto peer = peer_of(context_, loop_.options.tls.has_value(), Role::agent);
+  auto peer = peer_of(context_, loop_.options.tls.has_value(), PeerRole::agent);
   if (!peer) {
     loop_.counters.add("grpc_peers_refused_total");
     loop_.warn("refused " + context_.peer() + ": " + peer.error().message);
@@ -43,6 +43,9 @@ void AgentStream::called(bool ok) {
 }
 
 void AgentStream::read() {
+  // An agent that does not read its answers is not listened to until it does: the line stays short.
+  reading_paused_ = answers_.size() >= answers_waiting_max;
+  if (reading_paused_) return loop_.counters.add("grpc_streams_not_read_total");
   ++pending_;
   in_.Clear();
   io_.Read(&in_, &on_read_);
@@ -159,11 +162,6 @@ void AgentStream::tick(Duration now) {
 
 void AgentStream::answer(v1::ControllerMessage message) {
   if (finishing_) return;
-  if (answers_.size() >= answers_waiting_max) {
-    loop_.counters.add("grpc_streams_not_read_total");
-    return finish(
-        refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, "the agent does not read its answers"));
-  }
   answers_.push_back(std::move(message));
   write_next();
 }
@@ -182,6 +180,7 @@ void AgentStream::write_done(bool ok) {
   if (finishing_) return close();
   if (!ok) return finish(refusal(grpc::StatusCode::UNAVAILABLE, "the stream is broken"));
   write_next();
+  if (reading_paused_ && answers_.size() < answers_waiting_max) read();
 }
 
 void AgentStream::finish(const grpc::Status& status) {

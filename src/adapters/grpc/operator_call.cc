@@ -19,7 +19,7 @@ std::vector<std::string> peer_values(const grpc::ServerContext& context, const c
 
 }  // namespace
 
-Result<Peer> peer_of(const grpc::ServerContext& context, bool tls, Role wanted) {
+Result<Peer> peer_of(const grpc::ServerContext& context, bool tls, PeerRole wanted) {
   if (!tls) return Peer{"", wanted};
   auto peer = peer_of_certificate(peer_values(context, GRPC_X509_CN_PROPERTY_NAME),
                                   peer_values(context, GRPC_PEER_URI_PROPERTY_NAME));
@@ -52,7 +52,7 @@ void OperatorCall::called(bool ok) {
 
 Status OperatorCall::ask() {
   const bool tls = loop_.options.tls.has_value();
-  const auto peer = peer_of(context_, tls, Role::operators);
+  const auto peer = peer_of(context_, tls, PeerRole::operators);
   if (!peer) {
     loop_.counters.add("grpc_peers_refused_total");
     loop_.warn("refused " + context_.peer() + ": " + peer.error().message);

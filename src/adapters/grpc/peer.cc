@@ -23,7 +23,7 @@ Result<Peer> peer_of_certificate(const std::vector<std::string>& common_names,
         "the certificate's common name is not one node's name" +
         (common_names.empty() ? std::string() : ": '" + printable(common_names[0], 80) + "'"));
   }
-  std::optional<Role> role;
+  std::optional<PeerRole> role;
   for (const auto& uri : uris) {
     if (!uri.starts_with(role_uri_prefix)) continue;
     const auto named = parse_role_uri(uri);

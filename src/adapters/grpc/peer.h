@@ -12,7 +12,7 @@ namespace faultline {
 
 struct Peer {
   std::string name;
-  Role role = Role::agent;
+  PeerRole role = PeerRole::agent;
 };
 
 /// From the common names and URIs of a verified certificate. permission_denied unless there is

@@ -13,7 +13,7 @@ TEST(PeerOfCertificate, NeedsOneNameAndOneRole) {
   const auto peer = peer_of_certificate({"n3"}, {"https://example/x", "faultline:role:agent"});
   ASSERT_TRUE(peer.ok());
   EXPECT_EQ(peer->name, "n3");
-  EXPECT_EQ(peer->role, Role::agent);
+  EXPECT_EQ(peer->role, PeerRole::agent);
   EXPECT_FALSE(peer_of_certificate({}, {"faultline:role:agent"}).ok());
   EXPECT_FALSE(peer_of_certificate({"n3", "n4"}, {"faultline:role:agent"}).ok());
   EXPECT_FALSE(peer_of_certificate({std::string("n3\0n4", 5)}, {"faultline:role:agent"}).ok());

@@ -196,9 +196,10 @@ void ServerLoop::warn(const std::string& text) {
 }
 
 void ServerLoop::wake(Step& step) {
-  // The alarm rings when it is due or when it is destroyed, whichever comes first: either way the
-  // step comes once.
-  grpc::Alarm alarm(queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &step);
+  // Due long ago: it rings before the constructor returns. One that is still to ring must not be
+  // destroyed, since gRPC 1.51 takes its own reference only then, and a thread of its timers may be
+  // on the way to it.
+  grpc::Alarm alarm(queue.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), &step);
 }
 
 v1::ControllerMessage ServerLoop::take(const v1::Batch& batch, const std::string& node) {

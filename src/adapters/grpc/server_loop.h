@@ -42,7 +42,7 @@ inline grpc::Status controller_stops() {
 
 /// Whom the handshake proved, refused unless of the role `wanted`. Without TLS nobody is proved:
 /// the name is empty, and only loopback can have called.
-Result<Peer> peer_of(const grpc::ServerContext& context, bool tls, Role wanted);
+Result<Peer> peer_of(const grpc::ServerContext& context, bool tls, PeerRole wanted);
 
 class ServerLoop;
 
@@ -92,6 +92,7 @@ class AgentStream {
   std::uint64_t cursor_ = 0;
   int pending_ = 0;  // operations that have not come back; at 0 the stream is over
   bool writing_ = false;
+  bool reading_paused_ = false;
   bool finishing_ = false;
   grpc::Status status_;
   Step on_call_ = step(&AgentStream::called);

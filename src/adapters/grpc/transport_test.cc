@@ -81,12 +81,12 @@ class Transport : public testing::Test {
 
   void make_authority() {
     ASSERT_TRUE(init_authority(folder, authority_days_default, false, system_clock).ok());
-    certify("ctl", Role::controller);
+    certify("ctl", PeerRole::controller);
   }
   TlsFiles files(const std::string& name) const {
     return {folder + "/ca.crt", folder + "/" + name + ".crt", folder + "/" + name + ".key"};
   }
-  TlsFiles certify(const std::string& name, Role role) {
+  TlsFiles certify(const std::string& name, PeerRole role) {
     IssueRequest request;
     request.name = name;
     request.role = role;
@@ -175,7 +175,7 @@ TEST_F(Transport, ASecondControllerOnTheSamePortIsRefused) {
 TEST_F(Transport, TheNameInTheCertificateIsTheNode) {
   make_authority();
   start_server(files("ctl"));
-  const auto n3 = certify("n3", Role::agent);
+  const auto n3 = certify("n3", PeerRole::agent);
   const auto sent = uplink("n3", n3).send({event_of("n3", 1)}, long_enough);
   ASSERT_TRUE(sent.ok()) << sent.error().message;
   ASSERT_EQ(controller.taken().size(), 1U);
@@ -185,7 +185,8 @@ TEST_F(Transport, TheNameInTheCertificateIsTheNode) {
 TEST_F(Transport, ACertificateCannotSpeakForAnotherNode) {
   make_authority();
   start_server(files("ctl"));
-  const auto sent = uplink("n4", certify("n3", Role::agent)).send({event_of("n4", 1)}, long_enough);
+  const auto sent =
+      uplink("n4", certify("n3", PeerRole::agent)).send({event_of("n4", 1)}, long_enough);
   ASSERT_FALSE(sent.ok());
   EXPECT_EQ(sent.error().code, ErrorCode::permission_denied);
   EXPECT_THAT(sent.error().message,
@@ -197,7 +198,7 @@ TEST_F(Transport, ACertificateCannotSpeakForAnotherNode) {
 TEST_F(Transport, EventsOfAnotherNodeAreRefusedAndTheRestTaken) {
   make_authority();
   start_server(files("ctl"));
-  auto& link = uplink("n3", certify("n3", Role::agent));
+  auto& link = uplink("n3", certify("n3", PeerRole::agent));
   ASSERT_TRUE(link.send({event_of("n4", 1), event_of("n3", 2)}, long_enough).ok());
   ASSERT_EQ(controller.taken().size(), 1U);
   EXPECT_EQ(controller.taken()[0].second, event_of("n3", 2));
@@ -257,7 +258,7 @@ TEST_F(Transport, AnEndedCertificateIsToldBeforeTheHandshakeAndRefusedInIt) {
 TEST_F(Transport, WarnsBeforeACertificateEnds) {
   make_authority();
   start_server(files("ctl"));
-  const auto n3 = certify("n3", Role::agent);
+  const auto n3 = certify("n3", PeerRole::agent);
   clock.step_wall(system_clock.now() + days{certificate_days_default - 13});
   ASSERT_TRUE(uplink("n3", n3).send({event_of("n3", 1)}, long_enough).ok());
   EXPECT_THAT(warnings.front(), HasSubstr("n3.crt ends in"));
@@ -266,8 +267,8 @@ TEST_F(Transport, WarnsBeforeACertificateEnds) {
 TEST_F(Transport, RolesAreKeptApart) {
   make_authority();
   start_server(files("ctl"));
-  const auto alice = certify("alice", Role::operators);
-  const auto n3 = certify("n3", Role::agent);
+  const auto alice = certify("alice", PeerRole::operators);
+  const auto n3 = certify("n3", PeerRole::agent);
   const auto approved =
       operate({address, alice, "ctl"}, "approve", "d-1", system_clock, long_enough);
   ASSERT_TRUE(approved.ok()) << approved.error().message;
@@ -293,7 +294,8 @@ TEST_F(Transport, AnAgentsCertificateCannotPlayTheController) {
   request.dns_names = {"ctl"};
   ASSERT_TRUE(issue(folder, request, system_clock).ok());
   start_server(files("n4"));
-  const auto sent = uplink("n3", certify("n3", Role::agent)).send({event_of("n3", 1)}, long_enough);
+  const auto sent =
+      uplink("n3", certify("n3", PeerRole::agent)).send({event_of("n3", 1)}, long_enough);
   EXPECT_FALSE(sent.ok());
   EXPECT_TRUE(controller.taken().empty());
 }

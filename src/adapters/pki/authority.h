@@ -20,7 +20,7 @@ inline constexpr std::size_t alternative_names_max = 64;
 
 struct IssueRequest {
   std::string name;
-  Role role = Role::agent;
+  PeerRole role = PeerRole::agent;
   std::vector<std::string> dns_names{};
   std::vector<std::string> addresses{};
   int days = certificate_days_default;

@@ -64,8 +64,8 @@ TEST_F(Authority, IssuesAnAgent) {
 
 TEST_F(Authority, RolesDifferInWhatTheyAreGoodFor) {
   ASSERT_TRUE(init_authority(folder, 1000, false, clock).ok());
-  const auto controller = issue(folder, {.name = "ctl", .role = Role::controller}, clock);
-  const auto person = issue(folder, {.name = "alice", .role = Role::operators}, clock);
+  const auto controller = issue(folder, {.name = "ctl", .role = PeerRole::controller}, clock);
+  const auto person = issue(folder, {.name = "alice", .role = PeerRole::operators}, clock);
   ASSERT_TRUE(controller.ok() && person.ok());
   EXPECT_THAT(show_certificate(controller->certificate)->usages, ElementsAre("serverAuth"));
   EXPECT_THAT(show_certificate(person->certificate)->usages, ElementsAre("clientAuth"));
@@ -132,7 +132,7 @@ TEST_F(Authority, ShowRefusesWhatIsNoCertificate) {
 }
 
 TEST(RoleUri, IsReadBack) {
-  for (const auto role : {Role::agent, Role::controller, Role::operators})
+  for (const auto role : {PeerRole::agent, PeerRole::controller, PeerRole::operators})
     EXPECT_EQ(parse_role_uri(role_uri(role)), role);
   EXPECT_FALSE(parse_role_uri("faultline:role:root").has_value());
   EXPECT_FALSE(parse_role_uri("https://example").has_value());

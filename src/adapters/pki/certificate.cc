@@ -248,7 +248,7 @@ Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateReq
   X509_set_issuer_name(leaf, X509_get_subject_name(issuer.get()));
   // An agent's certificate cannot play the controller, because it is good for clients only; and the
   // other way round.
-  const char* usage = request.role == Role::controller ? "serverAuth" : "clientAuth";
+  const char* usage = request.role == PeerRole::controller ? "serverAuth" : "clientAuth";
   if (!add_extension(leaf, issuer.get(), NID_basic_constraints, "critical,CA:FALSE") ||
       !add_extension(leaf, issuer.get(), NID_key_usage, "critical,digitalSignature") ||
       !add_extension(leaf, issuer.get(), NID_ext_key_usage, usage) ||

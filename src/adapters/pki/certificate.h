@@ -20,7 +20,7 @@ struct KeyPair {
 
 struct CertificateRequest {
   std::string name;  // common name, and a DNS name among the alternatives
-  Role role = Role::agent;
+  PeerRole role = PeerRole::agent;
   std::vector<std::string> dns_names;  // further names the peer may be reached by
   std::vector<std::string> addresses;  // IPv4 or IPv6
   Instant not_before;

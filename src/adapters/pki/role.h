@@ -10,22 +10,22 @@
 
 namespace faultline {
 
-enum class Role {
+enum class PeerRole {
   agent,       // reports for the node of its name
   controller,  // is the server that agents and people trust
   operators,   // a person who approves, denies and returns
 };
-FAULTLINE_ENUM_NAMES(Role, "agent", "controller", "operator");
+FAULTLINE_ENUM_NAMES(PeerRole, "agent", "controller", "operator");
 
 inline constexpr std::string_view role_uri_prefix = "faultline:role:";
 
-inline std::string role_uri(Role role) {
+inline std::string role_uri(PeerRole role) {
   return std::string(role_uri_prefix) + std::string(to_text(role));
 }
 
-inline std::optional<Role> parse_role_uri(std::string_view uri) {
+inline std::optional<PeerRole> parse_role_uri(std::string_view uri) {
   if (!uri.starts_with(role_uri_prefix)) return std::nullopt;
-  return parse_enum<Role>(uri.substr(role_uri_prefix.size()));
+  return parse_enum<PeerRole>(uri.substr(role_uri_prefix.size()));
 }
 
 }  // namespace faultline

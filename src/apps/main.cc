@@ -1,0 +1,94 @@
+// The one program. Each verb lives in its own file; this one only lists them.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+
+#include "adapters/grpc/client.h"
+#include "apps/agent_command.h"
+#include "apps/local_command.h"
+#include "apps/output.h"
+#include "apps/person_command.h"
+#include "apps/pki_command.h"
+#include "apps/query_command.h"
+#include "apps/run_command.h"
+#include "apps/serve_command.h"
+#include "apps/why_command.h"
+#include "base/hash.h"
+#include "base/version.h"
+
+namespace faultline {
+namespace {
+
+Result<std::string> operate_remotely(const PersonOptions& options, const std::string& request, const std::string& target) {
+  const SystemClock clock;
+  ControllerAddress controller{options.controller, {}};
+  if (!options.plain) controller.tls = TlsFiles{options.tls_ca, options.tls_cert, options.tls_key};
+  return operate(controller, request, target, clock);
+}
+
+/// The agent's way to the controller.
+Result<std::unique_ptr<Uplink>> make_uplink(const AgentOptions& options, const Clock& clock, Counters& counters) {
+  GrpcUplinkOptions uplink;
+  uplink.controller.address = options.controller;
+  if (!options.plain) uplink.controller.tls = TlsFiles{options.tls_ca, options.tls_cert, options.tls_key};
+  uplink.node = options.node;
+  uplink.warn = [](const std::string& text) { spdlog::warn("{}", text); };
+  const auto seed = static_cast<std::uint64_t>(clock.now().time_since_epoch().count()) ^ StableHash().add(options.node).value();
+  return std::unique_ptr<Uplink>(std::make_unique<GrpcUplink>(std::move(uplink), clock, Rng(seed), counters));
+}
+
+struct Options {
+  AgentOptions agent;
+  LocalCommandOptions local;
+  PersonOptions person;
+  PkiOptions pki;
+  QueryOptions query;
+  RunOptions run;
+  ServeOptions serve;
+};
+
+int dispatch(CLI::App& app, Options& options) {
+  CLI::App* command = app.get_subcommands().front();
+  const std::string& verb = command->get_name();
+  if (verb == "agent") return agent_main(*command, options.agent, make_uplink);
+  if (verb == "serve") return serve_main(*command, options.serve);
+  if (verb == "run") return run_main(options.run);
+  if (verb == "pki") return pki_main(options.pki);
+  if (verb == "local" || verb == "local-keeper") return local_main(*command, options.local);
+  if (verb == "why") return why_main(options.query);
+  if (const int code = person_main(verb, options.person, operate_remotely); code >= 0) return code;
+  return query_main(verb, options.query);
+}
+
+int run_program(int argc, char** argv) {
+  Options options;
+  CLI::App app(
+      "faultline finds the node, GPU, link or line of code that broke a distributed training job, proves it, takes the bad part\n"
+      "out of the training path, and brings the job back.");
+  app.set_version_flag("--version", "faultline " + std::string(kVersion));
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 no answer.\n"
+      "Start with: faultline doctor");
+  add_run_command(app, options.run);
+  add_agent_command(app, options.agent);
+  add_nvml_child_command(app);
+  add_serve_command(app, options.serve);
+  add_query_commands(app, options.query);
+  add_why_command(app, options.query);
+  add_person_commands(app, options.person);
+  add_pki_command(app, options.pki);
+  add_local_command(app, options.local);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? exit_ok : exit_usage;
+  }
+  return dispatch(app, options);
+}
+
+}  // namespace
+}  // namespace faultline
+
+int main(int argc, char** argv) { return faultline::run_program(argc, argv); }

@@ -1,0 +1,188 @@
+#include "apps/serve_command.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <toml++/toml.h>
+
+#include <csignal>
+#include <filesystem>
+#include <optional>
+
+#include "adapters/grpc/server.h"
+#include "adapters/http/status_server.h"
+#include "apps/catalog_path.h"
+#include "apps/config_file.h"
+#include "apps/output.h"
+#include "apps/scheduler_choice.h"
+#include "apps/serve_status.h"
+#include "base/version.h"
+#include "catalog/policy_parser.h"
+
+namespace faultline {
+namespace {
+
+/// Everything that `serve` runs, in the order of construction; destroyed in reverse.
+struct Serving {
+  SystemClock clock;
+  Counters counters;
+  std::optional<Catalog> catalog;
+  std::unique_ptr<Store> store;
+  std::unique_ptr<SchedulerChoice> scheduler;
+  std::unique_ptr<Notifier> notifier;
+  std::unique_ptr<Controller> controller;
+  std::unique_ptr<GrpcServer> transport;
+  std::unique_ptr<ServeStatus> status;
+  std::unique_ptr<StatusServer> status_server;
+};
+
+Result<PolicyLimits> limits_of(const ServeOptions& options, const Catalog& catalog) {
+  PolicyLimits limits = catalog.policy().limits;
+  if (options.config.empty()) return limits;
+  try {
+    const toml::table table = toml::parse_file(options.config);
+    if (const auto* section = table["limits"].as_table()) {
+      FAULTLINE_TRY(parse_policy_limits(*section, options.config, limits));
+    }
+  } catch (const toml::parse_error& error) {
+    return Error{ErrorCode::invalid_argument, options.config + ": " + std::string(error.description())};
+  }
+  return limits;
+}
+
+Result<ControllerOptions> controller_options(const ServeOptions& options, const Catalog& catalog) {
+  ControllerOptions out;
+  const auto mode = parse_enum<Mode>(options.mode);
+  if (!mode) return Error{ErrorCode::invalid_argument, "--mode is observe, suggest or act, not '" + options.mode + "'"};
+  const auto limits = limits_of(options, catalog);
+  if (!limits) return limits.error();
+  out.mode = *mode;
+  out.limits = *limits;
+  out.scheduler_poll = std::chrono::milliseconds{options.poll_ms};
+  out.keep_events = std::chrono::hours{24} * options.keep_events_days;
+  out.test_after_drain = options.test_after_drain && !options.test_command.empty();
+  out.return_after_test = options.return_after_test;
+  return out;
+}
+
+Result<std::optional<TlsFiles>> tls_of(const ServeOptions& options) {
+  if (options.plain) return std::optional<TlsFiles>{};
+  if (options.tls_cert.empty() || options.tls_key.empty() || options.tls_ca.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "--tls-cert, --tls-key and --tls-ca are needed (`faultline pki init` and `faultline pki issue --role controller` "
+                 "make them), or --plain to listen on loopback only"};
+  }
+  return std::optional(TlsFiles{options.tls_ca, options.tls_cert, options.tls_key});
+}
+
+Status open_state(const ServeOptions& options, Serving& serving) {
+  auto catalog = load_catalog(options.catalog);
+  if (!catalog) return catalog.error();
+  serving.catalog = std::move(catalog).value();
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(options.store).parent_path(), ignored);
+  auto store = Store::open(options.store, Access::read_write);
+  if (!store) return store.error();
+  serving.store = std::move(store).value();
+  return ok_status();
+}
+
+Status start_ports(const ServeOptions& options, Serving& serving) {
+  const auto tls = tls_of(options);
+  if (!tls) return tls.error();
+  GrpcServerOptions transport;
+  transport.listen = options.listen;
+  transport.tls = *tls;
+  transport.warn = [](const std::string& text) { spdlog::warn("{}", text); };
+  auto server = GrpcServer::start(transport, *serving.controller, *serving.controller, serving.clock, serving.counters);
+  if (!server) return server.error();
+  serving.transport = std::move(server).value();
+  serving.status = std::make_unique<ServeStatus>(*serving.controller, serving.counters, serving.clock);
+  if (options.status_listen.empty()) return ok_status();
+  auto status = StatusServer::start({options.status_listen}, *serving.status);
+  if (!status) return status.error();
+  serving.status_server = std::move(status).value();
+  return ok_status();
+}
+
+Status start_all(const ServeOptions& options, Serving& serving) {
+  FAULTLINE_TRY(open_state(options, serving));
+  auto scheduler = choose_scheduler(options, serving.clock, serving.counters);
+  if (!scheduler) return scheduler.error();
+  serving.scheduler = std::move(scheduler).value();
+  auto notifier = make_notifier(options, serving.clock, serving.counters);
+  if (!notifier) return notifier.error();
+  serving.notifier = std::move(notifier).value();
+  const auto settings = controller_options(options, *serving.catalog);
+  if (!settings) return settings.error();
+  serving.controller = std::make_unique<Controller>(*serving.catalog, *serving.store, serving.scheduler->scheduler(),
+                                                    serving.scheduler->actuator(), serving.notifier.get(), serving.clock,
+                                                    serving.counters, *settings);
+  FAULTLINE_TRY(serving.controller->start());
+  return start_ports(options, serving);
+}
+
+/// Blocks the stop signals in this and all later threads and returns their set, to be waited for.
+sigset_t block_stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+}  // namespace
+
+CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
+  CLI::App* command = app.add_subcommand("serve", "The controller: takes the agents' events, judges, and acts if it may");
+  command->add_option("--config", options.config, "TOML file with the same keys as these options, and [limits]");
+  command->add_option("--store", options.store, "Where everything is kept (SQLite)")->capture_default_str();
+  command->add_option("--catalog", options.catalog, "Folder of the catalog");
+  command->add_option("--mode", options.mode, "observe (says what it would do), suggest (prints the commands), act")->capture_default_str();
+  command->add_option("--listen", options.listen, "HOST:PORT for agents")->capture_default_str();
+  command->add_option("--status-listen", options.status_listen, "HOST:PORT of /healthz and /metrics; empty: none")->capture_default_str();
+  command->add_option("--tls-cert", options.tls_cert, "Certificate with the controller role (PEM)");
+  command->add_option("--tls-key", options.tls_key, "Its private key (PEM)");
+  command->add_option("--tls-ca", options.tls_ca, "The cluster's CA (PEM)");
+  command->add_flag("--plain", options.plain, "No TLS; only on a loopback address");
+  command->add_option("--scheduler", options.scheduler, "slurm or local")->capture_default_str();
+  command->add_option("--slurm-conf", options.slurm_conf, "slurm.conf, if not the default");
+  command->add_option("--slurm-bin", options.slurm_bin, "Folder of scontrol, squeue and sinfo");
+  command->add_option("--spare-reservation", options.spare_reservation, "Reservation whose idle nodes are spares");
+  command->add_option("--spare-feature", options.spare_feature, "Feature whose idle nodes are spares");
+  command->add_option("--local-state", options.local_state, "State folder of the local scheduler");
+  command->add_option("--test-command", options.test_command, "The site's node test: program and arguments (FAULTLINE_NODE is set)");
+  command->add_flag("--test-after-drain", options.test_after_drain, "Run it on every node that faultline drained");
+  command->add_flag("--return-after-test", options.return_after_test, "Give the node back if it passed");
+  command->add_option("--webhook", options.webhooks, "[slack=|alertmanager=|generic=]URL to notify; repeatable");
+  command->add_option("--webhook-secret-file", options.webhook_secret_file, "File with the secret that signs webhook bodies (HMAC)");
+  command->add_option("--keep-events-days", options.keep_events_days, "Events that no verdict rests on are deleted after this")->capture_default_str();
+  command->add_option("--poll-ms", options.poll_ms, "How often the scheduler is asked")->capture_default_str()->check(CLI::Range(100, 60000));
+  command->add_option("--log-level", options.log_level, "trace, debug, info, warn, error")->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  faultline serve --config /etc/faultline/serve.toml\n"
+      "  faultline serve --plain --scheduler local --local-state /tmp/cluster --mode act --store /tmp/faultline.db");
+  return command;
+}
+
+int serve_main(CLI::App& command, ServeOptions& options) {
+  if (!options.config.empty()) {
+    if (const auto applied = apply_config(command, options.config, {"limits"}); !applied) return fail(applied.error());
+  }
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("serve", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
+  spdlog::set_level(spdlog::level::from_str(options.log_level));
+  const sigset_t signals = block_stop_signals();
+  Serving serving;
+  if (const auto started = start_all(options, serving); !started) return fail(started.error());
+  spdlog::info("faultline {} serves agents on {}, mode {}, scheduler {}, store {}", kVersion, serving.transport->address(),
+               options.mode, options.scheduler, options.store);
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("stopping on signal {}", signal);
+  serving.transport->stop();
+  serving.controller->stop();
+  return exit_ok;
+}
+
+}  // namespace faultline
