@@ -6,6 +6,7 @@
 #include "ingest/event_throttle.h"
 #include "ingest/gpu_memory.h"
 #include "ingest/kernel_lines.h"
+#include "ingest/launcher_table.h"
 #include "ingest/line_prefix.h"
 #include "ingest/line_splitter.h"
 #include "ingest/line_time.h"
@@ -103,6 +104,7 @@ class LogDecoder::Impl {
   LineSplitter splitter_;
   LineBlock block_;
   GpuMemory gpus_;
+  LauncherTable table_;
   std::uint64_t block_first_line_ = 0;  // lines scanned before the block
   bool last_was_kmsg_ = false;
   GapCount too_long_{"too_long"};
@@ -184,6 +186,11 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
   if (hit.signature->use == SignatureUse::identity)
     return take_identity(hit, std::move(event), line);
   if (kernel()) add_gpu(event, *hit.signature, line);
+  if (is_table_row(event)) {
+    if (table_.take(event)) return;
+  } else {
+    table_.pass(body);
+  }
   const bool starts_sxid = kernel() && body.find("SXid (") != std::string_view::npos;
   const std::size_t events_before = events_.size();
   for (auto& subject : subjects_of(*hit.signature, event.fields, prefix, origin_)) {

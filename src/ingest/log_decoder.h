@@ -24,7 +24,8 @@ struct Origin {
   /// into
   /// (`logger` writes any name into a syslog file) is no kernel log.
   EventSource source = EventSource::job_log;
-  /// The node whose log it is, "" if the lines must say it.
+  /// The node whose kernel, or rank, wrote the log; "" if the lines must say it. Of a log that many
+  /// ranks wrote it is only where the log is read, and says nothing of where they ran.
   std::string node;
   /// Becomes RawLine::path.
   std::string path;
@@ -73,7 +74,11 @@ struct DecoderLimits {
 ///   node     `hosts` (an event for each, up to 64), else `host`
 ///   rank     of the origin's attempt; several `tasks` are the attempt
 ///   job      the origin's; only where that is not known `jobid`. A job's log names no other job.
-/// A kernel log with a known node speaks of that node alone, whatever its lines say.
+/// A kernel log with a known node speaks of that node alone, whatever its lines say; one whose node
+/// nobody names speaks of node "unknown".
+///
+/// Rows of torchrun's failure table make one event for each process, at the row "traceback", with
+/// the fields of the rows before it: `exit_code`, `pid`, `first_failure` (see launcher_table.h).
 ///
 /// Fields: the captures, and where known `rank`, `host`, `kernel_us` (time since boot), `gpu_uuid`
 /// and `gpu_serial` (from the driver's earlier lines about that GPU), `severity_code` and `data` of

@@ -97,6 +97,52 @@ TEST_F(LogDecoderTest, AJobNamesNoOtherJob) {
   EXPECT_EQ(to_text(events.at(0).observed_at), "2026-02-28T09:14:03.500000Z");
 }
 
+TEST_F(LogDecoderTest, ALogOfManyRanksSaysNothingOfWhereTheyRan) {
+  Origin batch = job_origin();
+  batch.rank = -1;
+  const std::string line =
+      "[rank27]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n";
+  EXPECT_EQ(decode(batch, line).at(0).subject.text(), "rank:123#0/27");
+  EXPECT_EQ(decode(batch, "c000001: " + line).at(0).subject.text(), "rank:123#0/27@c000001");
+  EXPECT_EQ(decode(job_origin(), line).at(0).subject.text(), "rank:123#0/27@n3");
+}
+
+TEST_F(LogDecoderTest, AKernelLogOfNobodyKeepsItsGpusApart) {
+  Origin nobody = kernel_origin();
+  nobody.node = "";
+  const auto events = decode(
+      nobody, "[1.0] NVRM: Xid (PCI:0000:3b:00): 79, x\n[1.0] NVRM: Xid (PCI:0000:5e:00): 79, x\n");
+  EXPECT_EQ(events.at(0).subject.text(), "gpu:unknown/0000:3b:00.0");
+  EXPECT_EQ(events.at(1).subject.text(), "gpu:unknown/0000:5e:00.0");
+}
+
+TEST_F(LogDecoderTest, TorchrunsTableIsAnEventForEachProcess) {
+  const auto entry = [](const std::string& host, int rank, int code, const std::string& traceback) {
+    return "[1]:\n  time      : 2026-03-01_11:50:25\n  host      : " + host +
+           "\n  rank      : " + std::to_string(rank) +
+           " (local_rank: 1)\n  exitcode  : " + std::to_string(code) + " (pid: 138" +
+           std::to_string(rank) + ")\n  error_file: <N/A>\n  traceback : " + traceback + "\n";
+  };
+  Origin batch = job_origin();
+  batch.rank = -1;
+  const auto events =
+      decode(batch, entry("n1", 0, -15, "Signal 15 (SIGTERM) received by PID 1380") +
+                        entry("n2", 8, -15, "Signal 15 (SIGTERM) received by PID 1388") +
+                        entry("n1", 1, 1, "To enable traceback see: https://pytorch.org") +
+                        "Root Cause (first observed failure):\n[0]:\n" +
+                        entry("n2", 9, -9, "Signal 9 (SIGKILL) received by PID 1389"));
+  Texts out;
+  for (const auto& event : events) {
+    out.push_back(event.signature + " " + event.subject.text() + " " +
+                  std::string(event.field("exit_code")) + " " +
+                  std::string(event.field("first_failure")));
+  }
+  EXPECT_EQ(out,
+            (Texts{"elastic.sig.teardown rank:123#0/0@n1 -15 ",
+                   "elastic.sig.teardown rank:123#0/8@n2 -15 ", "elastic.entry rank:123#0/1@n1 1 ",
+                   "elastic.root job:123  ", "elastic.sig.kill rank:123#0/9@n2 -9 1"}));
+}
+
 TEST_F(LogDecoderTest, ALineAboutSeveralNodesIsAnEventForEach) {
   Origin scheduler;
   scheduler.source = EventSource::scheduler;

@@ -30,29 +30,39 @@ std::vector<std::string> hosts_of(const Fields& fields) {
   return hosts.ok() ? *hosts : std::vector<std::string>{};
 }
 
-bool knows_its_node(const Origin& origin) {
-  return origin.source == EventSource::kernel_log && !origin.node.empty();
+/// A node that nobody named: known to be one, and nobody will act on it.
+constexpr std::string_view unknown_node = "unknown";
+
+/// A kernel log speaks of its own node; without a name for it, of whom its lines name.
+std::string kernel_node(const LinePrefix& prefix, const Origin& origin) {
+  return first_of({origin.node, valid_node_or_none(prefix.host), std::string(unknown_node)});
+}
+
+/// The node that wrote the log, where that is known: a log of many ranks, or a scheduler's, is only
+/// read there.
+std::string writing_node(const Origin& origin) {
+  return origin.source == EventSource::job_log && origin.rank >= 0 ? origin.node : std::string();
 }
 
 /// Where something that a line tells of itself happened. What it captured may be a container's
 /// name, so it comes last.
 std::string own_node(const Fields& fields, const LinePrefix& prefix, const Origin& origin) {
-  if (knows_its_node(origin)) return origin.node;
+  if (origin.source == EventSource::kernel_log) return kernel_node(prefix, origin);
   const auto hosts = hosts_of(fields);
   return first_of({hosts.size() == 1 ? hosts.front() : std::string(),
-                   valid_node_or_none(prefix.host), origin.node,
+                   valid_node_or_none(prefix.host), writing_node(origin),
                    valid_node_or_none(field(fields, "host"))});
 }
 
 /// Which nodes a line tells about: here what it captured comes first.
 std::vector<std::string> told_nodes(const Fields& fields, const LinePrefix& prefix,
                                     const Origin& origin) {
-  if (knows_its_node(origin)) return {origin.node};
+  if (origin.source == EventSource::kernel_log) return {kernel_node(prefix, origin)};
   auto hosts = hosts_of(fields);
   if (hosts.size() > subjects_max) hosts.resize(subjects_max);
   if (!hosts.empty()) return hosts;
-  const auto node = first_of(
-      {valid_node_or_none(field(fields, "host")), valid_node_or_none(prefix.host), origin.node});
+  const auto node = first_of({valid_node_or_none(field(fields, "host")),
+                              valid_node_or_none(prefix.host), writing_node(origin)});
   return node.empty() ? std::vector<std::string>{} : std::vector<std::string>{node};
 }
 

@@ -1,0 +1,71 @@
+#include "ingest/launcher_table.h"
+
+#include <utility>
+
+#include "base/text.h"
+#include "ingest/text_cursor.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::string_view first_failure_title = "Root Cause (first observed failure)";
+
+/// The number at the start of `text`, with its sign; "" if there is none.
+std::string number_at_start(std::string_view text) {
+  TextCursor cursor(text);
+  cursor.take('-');
+  return cursor.take_digits(1, 10) ? std::string(cursor.since(0)) : std::string();
+}
+
+/// The number after `word`: "2" in "17 (local_rank: 2)".
+std::string number_after(std::string_view text, std::string_view word) {
+  const auto at = text.find(word);
+  return at == std::string_view::npos ? std::string()
+                                      : number_at_start(text.substr(at + word.size()));
+}
+
+void set(Fields& fields, std::string_view name, std::string value) {
+  if (!value.empty()) fields.insert_or_assign(std::string(name), std::move(value));
+}
+
+void read_row(std::string_view name, std::string_view value, Fields& entry) {
+  if (name == "rank") {
+    set(entry, "rank", number_at_start(value));
+    set(entry, "local_rank", number_after(value, "local_rank: "));
+  } else if (name == "exitcode") {
+    set(entry, "exit_code", number_at_start(value));
+    set(entry, "pid", number_after(value, "pid: "));
+  } else if (name == "host" && value != "localhost") {
+    set(entry, "host", std::string(value));
+  }
+}
+
+}  // namespace
+
+bool is_table_row(const Event& event) {
+  return event.fields.contains("field") && event.fields.contains("value");
+}
+
+bool LauncherTable::take(Event& event) {
+  const auto name = event.field("field");
+  if (name == "time") entry_.clear();  // the first row of an entry
+  if (name != "traceback") {
+    read_row(name, event.field("value"), entry_);
+    return true;
+  }
+  for (auto& [key, value] : std::exchange(entry_, {})) {
+    if (event.fields.size() < event_fields_max)
+      event.fields.insert_or_assign(key, std::move(value));
+  }
+  if (std::exchange(next_is_first_, false)) set(event.fields, "first_failure", "1");
+  return false;
+}
+
+void LauncherTable::pass(std::string_view body) {
+  if (body.find(first_failure_title) != std::string_view::npos) {
+    next_is_first_ = true;
+    entry_.clear();
+  }
+}
+
+}  // namespace faultline

@@ -1,0 +1,33 @@
+// torchrun's table of failures: an entry for each process, with "time", "host", "rank", "exitcode"
+// and "traceback" on lines of their own. Alone they say nothing; together they say which rank ended
+// how.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/event.h"
+
+namespace faultline {
+
+/// Not thread-safe; one for each log.
+class LauncherTable {
+ public:
+  /// For the event of a row, which has fields `field` and `value`. The last row of an entry,
+  /// "traceback", gets what the rows before it said: `rank`, `local_rank`, `host` (not
+  /// "localhost"), `exit_code`, `pid`, and `first_failure` = "1" for the entry that the launcher
+  /// calls the root cause. True if the event is told by that row and must not be given.
+  bool take(Event& event);
+
+  /// For every other line that hit.
+  void pass(std::string_view body);
+
+ private:
+  Fields entry_;
+  bool next_is_first_ = false;
+};
+
+/// True if the event is a row of such a table.
+bool is_table_row(const Event& event);
+
+}  // namespace faultline
