@@ -375,11 +375,12 @@ TEST_F(RuntimeTest, NobodySpeaksForAnotherJob) {
   door_.say({2, 2000, 6600}, message(LauncherVerb::rank_started));       // another job's process
   door_.say({3, 2000, 9999}, message(LauncherVerb::rank_exited));        // unknown process of another user
   door_.say({4, 2000, 9999}, message(LauncherVerb::rank_exited, "99"));  // nobody announced that
+  door_.say({5, 2000, 9999}, message(LauncherVerb::rank_started, "77", 5));  // a rank more of another user's job
   run_for(seconds{1});
   EXPECT_EQ(uplink_.of(EventKind::rank_started).size(), 1U);
   EXPECT_TRUE(uplink_.of(EventKind::rank_exited).empty());
-  EXPECT_EQ(counters_.get("agent_launcher_refusals_total"), 3U);
-  ASSERT_EQ(door_.replies.size(), 3U);
+  EXPECT_EQ(counters_.get("agent_launcher_refusals_total"), 4U);
+  ASSERT_EQ(door_.replies.size(), 4U);
   for (const auto& [connection, reply] : door_.replies) EXPECT_EQ(reply.kind, LauncherReply::Kind::refused);
 }
 
