@@ -24,8 +24,10 @@ class HostileAgent : public testing::Test {
     auto started = GrpcServer::start(options, controller, controller, clock, counters);
     ASSERT_TRUE(started.ok()) << started.error().message;
     server = std::move(started).value();
-    stub = v1::Controller::NewStub(
-        grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // windows stay at 64 KiB
+    stub = v1::Controller::NewStub(grpc::CreateCustomChannel(
+        server->address(), grpc::InsecureChannelCredentials(), arguments));
   }
   static v1::AgentMessage hello(std::uint32_t protocol = protocol_version,
                                 const std::string& node = "n3") {
