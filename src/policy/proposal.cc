@@ -6,8 +6,7 @@ namespace faultline {
 namespace {
 
 constexpr Duration node_deadline = std::chrono::seconds{30};
-constexpr Duration requeue_deadline =
-    std::chrono::minutes{2};  // a hung node keeps a job completing
+constexpr Duration requeue_deadline = std::chrono::minutes{1};  // KillWait, 30 s, and the epilog
 constexpr Duration test_deadline = std::chrono::minutes{10};
 
 Action make_action(const PolicyInput& input, ActionKind kind, Subject subject, Duration deadline) {

@@ -99,8 +99,7 @@ class FakeSlurm {
   }
 
   std::string change(Job& job, const std::vector<std::string>& argv) {
-    const bool pending = job.state == "PENDING" || (job.state == "COMPLETING" &&
-                                                    job.reason.find("held") != std::string::npos);
+    const bool pending = job.state == "PENDING" || (job.state == "COMPLETING" && job.restart > 0);
     const bool over = job.state == "FAILED" || job.state == "COMPLETED";
     if (argv[1] == "requeuehold") {
       if (pending) return "Job is pending execution";
@@ -116,10 +115,13 @@ class FakeSlurm {
     }
     if (argv[1] == "release" || argv[1] == "hold") {
       job.priority = argv[1] == "hold" ? 0 : 100;
-      if (argv[1] == "hold")
+      if (argv[1] == "hold") {
         job.reason = "JobHeldAdmin";
-      else if (job.state == "PENDING")
-        job.delayed ? static_cast<void>(job.reason = "BeginTime") : start(job);
+      } else if (job.state == "COMPLETING" || job.delayed) {
+        job.reason = job.state == "COMPLETING" ? "None" : "BeginTime";
+      } else if (job.state == "PENDING") {
+        start(job);
+      }
       return {};
     }
     if (over) return "Job has already finished";
@@ -148,6 +150,8 @@ class FakeSlurm {
       if (!wanted.empty() && base(job) != wanted) continue;
       if (lines && job.state == "COMPLETING" && --job.completing_looks <= 0) {
         job.state = "PENDING";
+        job.delayed = true;  // the requeue's begin time, set when its nodes have completed
+        if (job.priority > 0) job.reason = "BeginTime";
         job.nodes.clear();
       }
       out += lines ? line(job) : columns(job);

@@ -84,20 +84,23 @@ TEST_F(SlurmActs, RequeuesInTheVerifiedOrder) {
       "scontrol update jobid=7 AdminComment=faultline:a-0000000000000001",
       "scontrol requeuehold 7",
       "scontrol update jobid=7 ExcNodeList=n9,n1 AdminComment=faultline:a-0000000000000001",
+      "scontrol release 7",  // while its nodes still complete
       "scontrol update jobid=7 StartTime=now",
-      "scontrol release 7",
   };
   EXPECT_EQ(slurm_.log, expected);
 }
 
-TEST_F(SlurmActs, LetsOldCredentialsExpireBeforeTheRelease) {
-  std::optional<Duration> requeued_at;
-  slurm_.after = [&](int) -> std::optional<Error> {
-    if (!requeued_at && slurm_.jobs["7"].state == "PENDING") requeued_at = clock_.monotonic();
-    return {};
-  };
-  EXPECT_DONE(run(requeue()));
-  EXPECT_GE(clock_.monotonic() - *requeued_at, options_.requeue_settle);
+TEST_F(SlurmActs, LetsOldCredentialsExpireBeforeTheStart) {
+  for (const int looks : {0, 2}) {  // its nodes are free at once, or complete for a while
+    slurm_.jobs["7"] = {.number = "7", .shown = "7", .nodes = "n[1-2]", .completing_looks = looks};
+    std::optional<Duration> pending_at;
+    slurm_.after = [&](int) -> std::optional<Error> {
+      if (!pending_at && slurm_.jobs["7"].state == "PENDING") pending_at = clock_.monotonic();
+      return {};
+    };
+    EXPECT_DONE(run(requeue()));
+    EXPECT_GE(clock_.monotonic() - *pending_at, options_.requeue_settle);
+  }
 }
 
 TEST_F(SlurmActs, ADeadSlurmctldIsUnavailableAndNothingIsChanged) {
@@ -216,19 +219,14 @@ TEST_F(SlurmActs, AForeignAdminCommentIsKept) {
   expect_moved();
 }
 
-TEST_F(SlurmActs, AHungNodeMakesItUnknownAndResumable) {
+TEST_F(SlurmActs, AHungNodeDoesNotKeepTheJobHeld) {
   slurm_.jobs["7"].completing_looks = 1'000'000;
   auto act = requeue();
   act.deadline = seconds{5};
-  const auto result = run(act);
-  ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result->status, OutcomeStatus::unknown);
-  EXPECT_TRUE(result->retryable);
-  EXPECT_EQ(slurm_.jobs["7"].excluded, "n9,n1")
-      << "the exclusion is set while the nodes still complete";
-  slurm_.jobs["7"].completing_looks = 0;
   EXPECT_DONE(run(act));
-  expect_moved();
+  EXPECT_EQ(slurm_.jobs["7"].excluded, "n9,n1");
+  EXPECT_GT(slurm_.jobs["7"].priority, 0) << "it starts by itself when its nodes have completed";
+  EXPECT_EQ(slurm_.jobs["7"].restart, 1);
 }
 
 TEST_F(SlurmActs, ArraySiblingsAreKeptAwayFirst) {

@@ -57,8 +57,8 @@ std::vector<std::string> SlurmRequeue::plan(const Action& action) {
       command_text({"scontrol", "requeuehold", job}),
       command_text(
           {"scontrol", "update", "jobid=" + job, "ExcNodeList=" + join(action.nodes, ",")}),
-      command_text({"scontrol", "update", "jobid=" + job, "StartTime=now"}),
       command_text({"scontrol", "release", job}),
+      command_text({"scontrol", "update", "jobid=" + job, "StartTime=now"}),
   };
 }
 
@@ -75,6 +75,10 @@ Result<Outcome> SlurmRequeue::execute() {
     if (step && step->progress == Progress::refused) return outcome(OutcomeStatus::failed, detail);
     if (step && step->progress == Progress::done) return outcome(OutcomeStatus::done, detail);
     if (clock_.monotonic() >= end) {
+      // A hung node keeps a job completing for minutes. It starts by itself once that is over.
+      if (step && set_up_)
+        return outcome(OutcomeStatus::done,
+                       detail + "; it starts without " + join(action_.nodes, ","));
       return outcome(OutcomeStatus::unknown,
                      detail + " at the deadline of " + to_text(action_.deadline), true);
     }
@@ -135,6 +139,8 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_all() {
   target_on_excluded_ = std::any_of(jobs->begin(), jobs->end(), [&](const auto& job) {
     return is_target(job) && on_excluded_node(job);
   });
+  set_up_ = std::all_of(jobs->begin(), jobs->end(),
+                        [&](const auto& job) { return !is_target(job) || is_set_up(job); });
   Step all{Progress::done, ""};
   bool found = false;
   for (const auto& job : *jobs) {
@@ -179,7 +185,10 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance(const SlurmJob& job) {
 Result<SlurmRequeue::Step> SlurmRequeue::advance_completing(const SlurmJob& job) {
   const Step waiting{Progress::waiting, job.id + " is still completing on " + join(job.nodes, ",")};
   if (hold_is_ours(job)) {
+    // Slurm takes the exclusion while the nodes still complete, and with it in place nothing is
+    // left to hold the job for.
     if (!excludes(job)) FAULTLINE_TRY(exclude(job));
+    FAULTLINE_TRY(run({"scontrol", "release", control_target(job)}));
     return waiting;
   }
   // A hung node keeps it completing for minutes. Slurm takes the requeue already, but only a
@@ -253,10 +262,9 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
                                     (job.description.empty() ? job.reason : job.description) +
                                     "): somebody else's hold is not ours to release"};
   }
+  const bool rested = clock_.monotonic() - since >= command_.options().requeue_settle;
   if (job.held) {
-    if (clock_.monotonic() - since < command_.options().requeue_settle) {
-      return Step{Progress::waiting, job.id + " lets old credentials expire"};
-    }
+    if (!rested) return Step{Progress::waiting, job.id + " lets old credentials expire"};
     // A requeue puts the begin time two minutes ahead.
     FAULTLINE_TRY(run({"scontrol", "update", "jobid=" + control_target(job), "StartTime=now"}));
     FAULTLINE_TRY(run({"scontrol", "release", control_target(job)}));
@@ -266,14 +274,15 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
   const bool unsettled =
       held_by_requeue(job) || std::find(unsettled_reasons.begin(), unsettled_reasons.end(),
                                         job.reason) != unsettled_reasons.end();
-  if (!unsettled || !is_target(job)) {
+  const bool ran_before = job.restart > action_.attempt->restart || requeued_.contains(leader(job));
+  if (!unsettled || !(is_target(job) || ran_before)) {
     return Step{Progress::done, job.id + " waits with " + join(action_.nodes, ",") + " excluded (" +
                                     job.reason + ")"};
   }
   // It ran before, so a begin time ahead is the requeue's and not the user's. While the nodes of
   // the run before completed, or slurmctld restarted, ours was overwritten.
   const bool put_off = job.reason == "BeginTime" || job.start > clock_.now();
-  if (put_off && job.restart > action_.attempt->restart) {
+  if (put_off && ran_before && rested) {
     FAULTLINE_TRY(run({"scontrol", "update", "jobid=" + control_target(job), "StartTime=now"}));
   }
   return Step{Progress::waiting, job.id + " waits to be scheduled"};
@@ -306,6 +315,13 @@ bool SlurmRequeue::excludes(const SlurmJob& job) const {
   return std::all_of(action_.nodes.begin(), action_.nodes.end(), [&](const auto& node) {
     return std::find(job.excluded.begin(), job.excluded.end(), node) != job.excluded.end();
   });
+}
+
+/// Nothing more to be done but to wait for Slurm: requeued, with the exclusion, and not held.
+bool SlurmRequeue::is_set_up(const SlurmJob& job) const {
+  const bool waits = job.state == AttemptState::pending || job.state == AttemptState::completing;
+  return waits && job.restart > action_.attempt->restart && excludes(job) && !job.held &&
+         !hold_is_ours(job);
 }
 
 bool SlurmRequeue::on_excluded_node(const SlurmJob& job) const {

@@ -47,6 +47,7 @@ class SlurmRequeue {
   Status run(std::vector<std::string> argv);
 
   [[nodiscard]] bool excludes(const SlurmJob& job) const;
+  [[nodiscard]] bool is_set_up(const SlurmJob& job) const;
   [[nodiscard]] bool on_excluded_node(const SlurmJob& job) const;
   [[nodiscard]] bool is_target(const SlurmJob& job) const;
   [[nodiscard]] bool hold_is_ours(const SlurmJob& job) const;
@@ -56,6 +57,7 @@ class SlurmRequeue {
   const SlurmCommand& command_;
   const Clock& clock_;
   const Action& action_;
+  bool set_up_ = false;                         // in the latest look
   bool target_on_excluded_ = false;             // a component of it, in the latest look
   std::set<std::string> requeued_;              // leaders' or jobs' numbers requeued by this object
   std::map<std::string, Duration> pending_at_;  // by job number: since when it is off its nodes
