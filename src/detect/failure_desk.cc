@@ -198,26 +198,6 @@ void FailureDesk::explain_attempt(const AttemptRecord& record, const Fact& faili
 
 namespace {
 
-/// torchrun's table of failures: "host", "rank" and "exitcode" stand on lines of their own above
-/// the "traceback" line that says what happened. What repeats from the entry before is not told
-/// again, so it is carried on.
-class FailureTable {
- public:
-  void complete(JobLine& line) {
-    const Event& event = line.fact->event;
-    const std::string_view name = event.field("field"), value = event.field("value");
-    if (name == "host") host_ = value;
-    if (name == "rank") rank_ = first_number(value);
-    if (!line.signature->id.starts_with("elastic.sig") || line.rank >= 0) return;
-    line.rank = std::exchange(rank_, -1);
-    if (line.node.empty() && host_ != "localhost") line.node = host_;
-  }
-
- private:
-  std::string host_;
-  std::int32_t rank_ = -1;
-};
-
 /// What one line says about a process or a rank holds for the other lines about it.
 class Places {
  public:
@@ -256,14 +236,12 @@ void spell_node(JobLine& line, const AttemptRecord& attempt) {
 
 std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Lines& lines) const {
   std::vector<JobLine> known_lines;
-  std::map<std::string, FailureTable> tables;  // by log
   Places places;
   for (const Fact& fact : lines.window.facts()) {
     JobLine line = make_line(fact, record, catalog_);
     if (line.cause == nullptr) continue;
     const SignatureUse use = line.signature->use;
     if (use == SignatureUse::identity || use == SignatureUse::clears) continue;
-    tables[fact.event.raw.path].complete(line);
     spell_node(line, record);
     places.learn(line);
     known_lines.push_back(std::move(line));
