@@ -97,6 +97,8 @@ TEST(JobPrefix, LocalRankIsKeptBesideTheRank) {
 
 TEST(JobPrefix, OnlyAtTheLinesStartATagIsOurs) {
   EXPECT_FALSE(parse_job_prefix("x 2026-11-29T21:18:32.123456Z n3 rank3 | text", {}).own_tag);
+  EXPECT_FALSE(
+      parse_job_prefix("[rank3]: 2026-11-29T21:18:32.123456Z n9 rank7 | text", {}).own_tag);
   EXPECT_TRUE(parse_job_prefix("2026-11-29T21:18:32.123456Z n3 rank3 | text", {}).own_tag);
 }
 

@@ -15,12 +15,11 @@ bool is_program_char(char c) {
          c == ')';
 }
 
-/// "kernel: ", "slurmd[812]: ". Names that start with a digit are PCI addresses and not programs.
+/// "kernel: ", "slurmd[812]: ".
 bool take_program(TextCursor& cursor, LinePrefix& prefix) {
   TextCursor ahead = cursor;
   const std::size_t start = ahead.at();
-  if (is_digit(ahead.peek()) || !ahead.take_while(is_program_char, 1, program_bytes_max))
-    return false;
+  if (!ahead.take_while(is_program_char, 1, program_bytes_max)) return false;
   const auto name = ahead.since(start);
   if (ahead.take('[') && (!ahead.take_digits(1, 10) || !ahead.take(']'))) return false;
   if (!ahead.take(':') || (!ahead.done() && !ahead.take(' '))) return false;
@@ -148,16 +147,25 @@ bool take_dmesg(TextCursor& cursor, LinePrefix& prefix) {
   return true;
 }
 
+/// "kernel: " alone, of a journal without its columns. Only the kernel's name: "NVRM: " looks the
+/// same.
+bool take_bare_kernel(TextCursor& cursor, LinePrefix& prefix) {
+  if (!cursor.take("kernel: ")) return false;
+  prefix.program = "kernel";
+  prefix.from_syslog = true;
+  take_kernel_stamp(cursor, prefix.kernel_seconds);
+  take_caller(cursor);
+  return true;
+}
+
 /// Host and program after a syslog daemon's time. The kernel's own stamp may follow.
 void take_syslog_names(TextCursor& cursor, LinePrefix& prefix) {
+  if (take_bare_kernel(cursor, prefix)) return;  // journalctl --no-hostname
   TextCursor ahead = cursor;
   if (!take_host(ahead, prefix)) return;
   prefix.from_syslog = true;
   cursor = ahead;
-  if (take_program(cursor, prefix) && prefix.program == "kernel") {
-    take_kernel_stamp(cursor, prefix.kernel_seconds);
-    take_caller(cursor);
-  }
+  if (!take_bare_kernel(cursor, prefix)) take_program(cursor, prefix);
 }
 
 /// dmesg writes the fraction with a comma and names no host; syslog daemons write a point and do.
@@ -223,20 +231,8 @@ bool take_month_day_line(TextCursor& cursor, LinePrefix& prefix) {
   if (!ahead.take(' ')) return false;
   prefix.time_form = TimeForm::month_day;
   prefix.time = time;
-  prefix.from_syslog = true;
   cursor = ahead;
   take_syslog_names(cursor, prefix);
-  return true;
-}
-
-/// "kernel: ..." and "slurmstepd: ..." of a journal without its columns. Only these: "NVRM: " looks
-/// the same.
-bool take_bare_kernel(TextCursor& cursor, LinePrefix& prefix) {
-  if (!cursor.take("kernel: ")) return false;
-  prefix.program = "kernel";
-  prefix.from_syslog = true;
-  take_kernel_stamp(cursor, prefix.kernel_seconds);
-  take_caller(cursor);
   return true;
 }
 

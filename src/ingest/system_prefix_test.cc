@@ -74,6 +74,10 @@ INSTANTIATE_TEST_SUITE_P(
              "2025-02-11T03:21:44.283Z", "n7", "kernel"},
         Form{"rfc5424_data", "<165>1 2025-02-11T03:21:44.283Z n7 kernel 12 ID47 [a@1 b=\"c\"] ",
              TimeForm::iso, "2025-02-11T03:21:44.283Z", "n7", "kernel"},
+        Form{"no_hostname", "Oct 02 09:14:02 kernel: [ 7.812001] ", TimeForm::month_day,
+             "Oct 02 09:14:02", "", "kernel"},
+        Form{"no_names", "2025-02-11T03:21:44.283Z ", TimeForm::iso, "2025-02-11T03:21:44.283Z", "",
+             ""},
         Form{"bare_kernel", "kernel: ", TimeForm::none, "", "", "kernel"},
         Form{"bare_kernel_stamp", "kernel: [ 7.812001] ", TimeForm::kernel_seconds, "7.812001", "",
              "kernel"},
@@ -118,6 +122,7 @@ TEST(SystemPrefix, WhoWroteItIsOnlyKnownFromSyslog) {
   EXPECT_TRUE(parse_system_prefix("Oct 02 09:14:02 n7 dhclient[2110]: DHCPACK (xid=0x5f3a9c1)")
                   .from_syslog);
   EXPECT_TRUE(parse_system_prefix("Oct 02 09:14:02 n7 last message repeated 2 times").from_syslog);
+  EXPECT_FALSE(parse_system_prefix("2025-02-11T03:21:44.283Z NVRM: text").from_syslog);
   EXPECT_FALSE(parse_system_prefix("[    7.812001] text").from_syslog);
   EXPECT_TRUE(parse_system_prefix("[    7.812001] text").from_dmesg);
   EXPECT_FALSE(parse_system_prefix("Oct 02 09:14:02 n7 kernel: text").from_dmesg);
