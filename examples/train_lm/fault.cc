@@ -16,8 +16,9 @@
 namespace train_lm {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FaultKind>, 9> kKinds = {{
+constexpr std::array<std::pair<std::string_view, FaultKind>, 10> kKinds = {{
     {"ecc", FaultKind::kEcc},
+    {"launch", FaultKind::kLaunch},
     {"oom", FaultKind::kOutOfMemory},
     {"assert", FaultKind::kAssert},
     {"exception", FaultKind::kException},
@@ -98,6 +99,7 @@ std::string cuda_error(std::string_view what) {
 std::string last_words(FaultKind kind) {
   switch (kind) {
     case FaultKind::kEcc: return cuda_error("uncorrectable ECC error encountered");
+    case FaultKind::kLaunch: return cuda_error("unspecified launch failure");
     case FaultKind::kOutOfMemory: return cuda_error("out of memory");
     case FaultKind::kAssert:
       return "../aten/src/ATen/native/cuda/Loss.cu:250: nll_loss_forward_reduce_cuda_kernel_2d: "

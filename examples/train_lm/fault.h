@@ -18,6 +18,7 @@ namespace train_lm {
 
 enum class FaultKind {
   kEcc,
+  kLaunch,
   kOutOfMemory,
   kAssert,
   kException,

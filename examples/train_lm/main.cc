@@ -41,7 +41,7 @@ void add_options(CLI::App& app, train_lm::Options& options) {
       ->check(CLI::PositiveNumber);
   app.add_option("--checkpoints-kept", options.checkpoints_kept)->check(CLI::PositiveNumber);
   app.add_option("--fault-file", options.fault_file,
-                 "Read before each all-reduce: 'HOST ecc|oom|assert|exception|hang|sigkill|nan|"
+                 "Read before each all-reduce: 'HOST ecc|launch|oom|assert|exception|hang|sigkill|nan|"
                  "bitflip|slow [step=N] [ms=N]'; host * is every host");
   app.option_defaults()->always_capture_default();
 }

@@ -140,6 +140,7 @@ void Trainer::inject_fault(double& loss) {
       bit_flipped_ = true;
       return;
     case FaultKind::kEcc:
+    case FaultKind::kLaunch:
     case FaultKind::kOutOfMemory:
     case FaultKind::kAssert:
     case FaultKind::kException:

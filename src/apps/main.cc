@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "adapters/grpc/client.h"
+#include "adapters/nvml/nvml_child.h"
 #include "apps/agent_command.h"
 #include "apps/local_command.h"
 #include "apps/output.h"
@@ -50,6 +51,7 @@ struct Options {
 int dispatch(CLI::App& app, Options& options) {
   CLI::App* command = app.get_subcommands().front();
   const std::string& verb = command->get_name();
+  if (verb == "nvml-child") return nvml_child_main();
   if (verb == "agent") return agent_main(*command, options.agent, make_uplink);
   if (verb == "serve") return serve_main(*command, options.serve);
   if (verb == "run") return run_main(options.run);

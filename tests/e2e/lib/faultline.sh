@@ -17,7 +17,9 @@ make_certificates() { # NODES...
 healthy() { curl -fsS -o /dev/null "http://127.0.0.1:$((faultline_port + 1))/healthz"; }
 
 start_controller() { # OPTIONS OF 'serve'...
-  "$FAULTLINE" serve --store "$work/faultline.db" \
+  # A test cluster is so small that the shipped tenth of its nodes would be a single one.
+  [[ -s $work/serve.toml ]] || printf '[limits]\ndrained_share_max = 0.4\n' >"$work/serve.toml"
+  "$FAULTLINE" serve --config "$work/serve.toml" --store "$work/faultline.db" \
     --listen "127.0.0.1:$faultline_port" --status-listen "127.0.0.1:$((faultline_port + 1))" \
     --tls-cert "$work/pki/localhost.crt" --tls-key "$work/pki/localhost.key" --tls-ca "$work/pki/ca.crt" \
     "$@" >>"$work/serve.log" 2>&1 &
