@@ -3,7 +3,14 @@
 # test writes into. Needs lib/check.sh. All under $work; all that is started is stopped by its process id.
 
 : "${FAULTLINE:?path of the faultline program}"
-faultline_port=${FAULTLINE_PORT:-$((20000 + $$ % 400 * 20))}
+# Two free ports, next to each other, below those that the kernel gives to clients.
+free_ports() {
+  local port=$((20000 + $$ % 400 * 20)) taken
+  taken=$(ss -Htan | awk '{print $4}')
+  while grep -qE ":($port|$((port + 1)))\$" <<<"$taken"; do port=$((port + 2)); done
+  echo "$port"
+}
+faultline_port=${FAULTLINE_PORT:-$(free_ports)}
 controller_pid='' agent_pids=()
 
 make_certificates() { # NODES...
