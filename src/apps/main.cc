@@ -6,6 +6,7 @@
 #include "adapters/grpc/client.h"
 #include "adapters/nvml/nvml_child.h"
 #include "apps/agent_command.h"
+#include "apps/doctor_command.h"
 #include "apps/local_command.h"
 #include "apps/output.h"
 #include "apps/person_command.h"
@@ -38,8 +39,18 @@ Result<std::unique_ptr<Uplink>> make_uplink(const AgentOptions& options, const C
   return std::unique_ptr<Uplink>(std::make_unique<GrpcUplink>(std::move(uplink), clock, Rng(seed), counters));
 }
 
+/// As the agent would: connect and have one heartbeat taken.
+Status reach_controller(const AgentOptions& options) {
+  const SystemClock clock;
+  Counters counters;
+  auto uplink = make_uplink(options, clock, counters);
+  if (!uplink) return uplink.error();
+  return uplink.value()->heartbeat(clock.now());
+}
+
 struct Options {
   AgentOptions agent;
+  DoctorOptions doctor;
   LocalCommandOptions local;
   PersonOptions person;
   PkiOptions pki;
@@ -55,6 +66,7 @@ int dispatch(CLI::App& app, Options& options) {
   if (verb == "agent") return agent_main(*command, options.agent, make_uplink);
   if (verb == "serve") return serve_main(*command, options.serve);
   if (verb == "run") return run_main(options.run);
+  if (verb == "doctor") return doctor_main(options.doctor, reach_controller);
   if (verb == "pki") return pki_main(options.pki);
   if (verb == "local" || verb == "local-keeper") return local_main(*command, options.local);
   if (verb == "why") return why_main(options.query);
@@ -79,6 +91,7 @@ int run_program(int argc, char** argv) {
   add_query_commands(app, options.query);
   add_why_command(app, options.query);
   add_person_commands(app, options.person);
+  add_doctor_command(app, options.doctor);
   add_pki_command(app, options.pki);
   add_local_command(app, options.local);
   try {
