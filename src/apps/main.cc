@@ -14,6 +14,7 @@
 #include "apps/query_command.h"
 #include "apps/run_command.h"
 #include "apps/serve_command.h"
+#include "apps/store_command.h"
 #include "apps/why_command.h"
 #include "base/hash.h"
 #include "base/version.h"
@@ -57,6 +58,7 @@ struct Options {
   QueryOptions query;
   RunOptions run;
   ServeOptions serve;
+  StoreOptions store;
 };
 
 int dispatch(CLI::App& app, Options& options) {
@@ -67,6 +69,7 @@ int dispatch(CLI::App& app, Options& options) {
   if (verb == "serve") return serve_main(*command, options.serve);
   if (verb == "run") return run_main(options.run);
   if (verb == "doctor") return doctor_main(options.doctor, reach_controller);
+  if (verb == "store") return store_main(options.store);
   if (verb == "pki") return pki_main(options.pki);
   if (verb == "local" || verb == "local-keeper") return local_main(*command, options.local);
   if (verb == "why") return why_main(options.query);
@@ -92,6 +95,7 @@ int run_program(int argc, char** argv) {
   add_why_command(app, options.query);
   add_person_commands(app, options.person);
   add_doctor_command(app, options.doctor);
+  add_store_command(app, options.store);
   add_pki_command(app, options.pki);
   add_local_command(app, options.local);
   try {

@@ -52,14 +52,7 @@ Status Controller::start() {
   if (!states) return states.error();
   for (const auto& state : *states) node_states_[state.node] = state;
   FAULTLINE_TRY(replay(now));
-  for (const auto& outcome : executor_.recover()) {
-    const auto record = store_.action(outcome.action);
-    if (!record) return record.error();
-    if (!*record) continue;
-    const auto decision = store_.decision((*record)->action.decision);
-    if (!decision) return decision.error();
-    if (*decision) finish(**decision, outcome);
-  }
+  FAULTLINE_TRY(settle_open());
   FAULTLINE_TRY(resume_decided(now));
   threads_.emplace_back([this] { poll_loop(); });
   threads_.emplace_back([this] { judge_loop(); });

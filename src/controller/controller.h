@@ -77,6 +77,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
  private:
   Status replay(Instant now);
   Status resume_decided(Instant now);
+  /// Settles every intent without a final outcome, by asking. At the start, and on the act thread when it is idle.
+  Status settle_open();
   void poll_loop();
   void judge_loop();
   void act_loop();

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t notices_max = 1000;
 constexpr Duration answer_wait = std::chrono::seconds{5};
+/// How often, while there is nothing else to do, outcomes that are unknown are asked for again.
+constexpr auto settle_interval = std::chrono::seconds{30};
 
 /// Drains go before everything else: a node that is out of scheduling cannot hurt the next job.
 bool goes_first(const Decision& a, const Decision& b) {
@@ -26,17 +28,35 @@ std::string title_of(const Catalog& catalog, const Verdict& verdict, const Decis
 
 void Controller::act_loop() {
   while (true) {
-    Decision decision;
+    std::optional<Decision> decision;
     {
       std::unique_lock lock(mutex_);
-      wake_act_.wait(lock, [this] { return stopping_ || !acts_.empty(); });
+      wake_act_.wait_for(lock, settle_interval, [this] { return stopping_ || !acts_.empty(); });
       if (stopping_) return;  // what was not begun is found again: its decision is stored, its intent is not
-      const auto next = std::min_element(acts_.begin(), acts_.end(), goes_first);
-      decision = std::move(*next);
-      acts_.erase(next);
+      if (!acts_.empty()) {
+        const auto next = std::min_element(acts_.begin(), acts_.end(), goes_first);
+        decision = std::move(*next);
+        acts_.erase(next);
+      }
     }
-    finish(decision, executor_.run(decision.action));
+    if (decision) {
+      finish(*decision, executor_.run(decision->action));
+    } else {
+      note_store(settle_open(), "open intents");
+    }
   }
+}
+
+Status Controller::settle_open() {
+  for (const auto& outcome : executor_.recover()) {
+    const auto record = store_.action(outcome.action);
+    if (!record) return record.error();
+    if (!*record) continue;
+    const auto decision = store_.decision((*record)->action.decision);
+    if (!decision) return decision.error();
+    if (*decision) finish(**decision, outcome);
+  }
+  return ok_status();
 }
 
 void Controller::finish(const Decision& decision, const Outcome& outcome) {

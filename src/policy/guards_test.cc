@@ -538,6 +538,11 @@ TEST(Policy, RequeueIsDueWhenTheAttemptFailedOrTheFaultIsFatalToIt) {
     EXPECT_TRUE(requeue_is_due(attempt, cause));
     attempt.state = AttemptState::pending;
     EXPECT_FALSE(requeue_is_due(attempt, cause));
+    for (const auto state : {AttemptState::completed, AttemptState::cancelled, AttemptState::timeout,
+                             AttemptState::preempted, AttemptState::completing}) {
+      attempt.state = state;
+      EXPECT_FALSE(requeue_is_due(attempt, cause)) << to_text(state);
+    }
   }
 }
 

@@ -114,11 +114,21 @@ Proposal propose_hold(const PolicyInput& input, const Proposal& requeue) {
 }
 
 bool requeue_is_due(const Attempt& attempt, const Cause& cause) {
-  if (attempt.state == AttemptState::pending)
-    return false;  // it runs nowhere; a drain keeps it away from the node
-  const bool runs =
-      attempt.state == AttemptState::running || attempt.state == AttemptState::unknown;
-  return !runs || cause.severity >= Severity::critical;
+  switch (attempt.state) {
+    case AttemptState::failed:
+    case AttemptState::node_fail:
+    case AttemptState::out_of_memory:
+    case AttemptState::requeued: return true;
+    case AttemptState::running:
+    case AttemptState::unknown: return cause.severity >= Severity::critical;
+    case AttemptState::pending:     // it runs nowhere; a drain keeps it away from the node
+    case AttemptState::completing:  // how it ended is not known yet; this is asked again
+    case AttemptState::completed:
+    case AttemptState::cancelled:
+    case AttemptState::timeout:
+    case AttemptState::preempted: return false;  // nobody wants it run again for this
+  }
+  return false;
 }
 
 std::string node_of(const Subject& subject) {

@@ -42,6 +42,8 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file, Ac
   auto database = sqlite::Database::open(file, read_only);
   if (!database) return database.error();
   if (const auto intact = check_intact(**database, file); !intact) return intact.error().with_context(file.string());
+  // Who may write the store may approve and return: it is its owner's alone (docs/decisions/0007-people.md).
+  if (!read_only) std::filesystem::permissions(file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
   const auto ready = read_only ? sqlite::check_version(**database) : prepare_for_writing(**database, file);
   if (!ready) return ready.error().with_context(file.string());
   return std::unique_ptr<Store>(new SqliteStore(std::move(database).value()));
