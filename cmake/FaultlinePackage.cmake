@@ -25,6 +25,10 @@ add_custom_command(
 add_custom_target(faultline_manual ALL DEPENDS "${manual}")
 install(FILES "${manual}" DESTINATION share/man/man1)
 
+if(TARGET faultline AND FAULTLINE_TESTS)
+  add_test(NAME packaging COMMAND "${packaging}/test" $<TARGET_FILE:faultline>)
+endif()
+
 set(CPACK_GENERATOR "DEB;TGZ")
 set(CPACK_OUTPUT_FILE_PREFIX "${CMAKE_SOURCE_DIR}/build/package")
 set(CPACK_SET_DESTDIR ON)  # /etc lies outside the prefix
