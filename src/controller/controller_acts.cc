@@ -49,6 +49,7 @@ void Controller::act_loop() {
 
 Status Controller::settle_open() {
   for (const auto& outcome : executor_.recover()) {
+    if (outcome.status == OutcomeStatus::unknown) continue;  // no news; it is asked for again
     const auto record = store_.action(outcome.action);
     if (!record) return record.error();
     if (!*record) continue;
