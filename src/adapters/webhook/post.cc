@@ -1,11 +1,10 @@
 #include "adapters/webhook/post.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <memory>
 #include <string_view>
 
+#include "adapters/webhook/curl_library.h"
 #include "base/version.h"
 
 namespace faultline {
@@ -14,10 +13,10 @@ namespace {
 constexpr std::size_t answer_bytes_kept = 200;  // of the receiver's words, for the message
 
 struct CurlDeleter {
-  void operator()(CURL* curl) const { curl_easy_cleanup(curl); }
+  void operator()(CURL* curl) const { curl_library().easy_cleanup(curl); }
 };
 struct HeadersDeleter {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  void operator()(curl_slist* list) const { curl_library().slist_free_all(list); }
 };
 
 std::size_t keep_start(char* data, std::size_t size, std::size_t count, void* answer) {
@@ -37,9 +36,9 @@ long milliseconds(Duration duration) {
 
 std::unique_ptr<curl_slist, HeadersDeleter> header_list(const std::vector<std::string>& headers) {
   // Without "Expect:" curl waits a second before it sends a larger body.
-  std::unique_ptr<curl_slist, HeadersDeleter> list(curl_slist_append(nullptr, "Expect:"));
+  std::unique_ptr<curl_slist, HeadersDeleter> list(curl_library().slist_append(nullptr, "Expect:"));
   for (const auto& header : headers) {
-    curl_slist* longer = curl_slist_append(list.get(), header.c_str());
+    curl_slist* longer = curl_library().slist_append(list.get(), header.c_str());
     if (longer == nullptr) break;
     static_cast<void>(list.release());
     list.reset(longer);
@@ -68,8 +67,8 @@ bool may_pass(CURLcode code) {
 PostResult judge(CURL* curl, const std::string& answer) {
   long code = 0;
   curl_off_t retry_after_s = 0;
-  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &code);
-  curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after_s);
+  curl_library().easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &code);
+  curl_library().easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after_s);
   PostResult result;
   result.delivered = code >= 200 && code < 300;
   result.retryable = code == 429 || code >= 500;
@@ -84,37 +83,37 @@ PostResult judge(CURL* curl, const std::string& answer) {
 }  // namespace
 
 void prepare_posts() {
-  static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
-  static_cast<void>(once);
+  static_cast<void>(curl_library());
 }
 
 PostResult post(const PostRequest& request) {
-  const std::unique_ptr<CURL, CurlDeleter> curl(curl_easy_init());
+  if (!curl_library().loaded()) return {false, false, Duration{0}, "libcurl is not installed: apt-get install libcurl4"};
+  const std::unique_ptr<CURL, CurlDeleter> curl(curl_library().easy_init());
   const auto headers = header_list(request.headers);
   if (!curl || !headers) return {false, true, Duration{0}, "out of memory"};
   std::string answer;
   const std::string agent = "faultline/" + std::string(kVersion);
-  curl_easy_setopt(curl.get(), CURLOPT_URL, request.url.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);  // other threads must not be interrupted
-  curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT_MS, milliseconds(request.connect_deadline));
-  curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, milliseconds(request.answer_deadline));
-  curl_easy_setopt(curl.get(), CURLOPT_SSL_VERIFYPEER, 1L);
-  curl_easy_setopt(curl.get(), CURLOPT_SSL_VERIFYHOST, 2L);
-  curl_easy_setopt(curl.get(), CURLOPT_USERAGENT, agent.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, request.body.data());
-  curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE_LARGE,
+  curl_library().easy_setopt(curl.get(), CURLOPT_URL, request.url.c_str());
+  curl_library().easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_library().easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 0L);
+  curl_library().easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);  // other threads must not be interrupted
+  curl_library().easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT_MS, milliseconds(request.connect_deadline));
+  curl_library().easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, milliseconds(request.answer_deadline));
+  curl_library().easy_setopt(curl.get(), CURLOPT_SSL_VERIFYPEER, 1L);
+  curl_library().easy_setopt(curl.get(), CURLOPT_SSL_VERIFYHOST, 2L);
+  curl_library().easy_setopt(curl.get(), CURLOPT_USERAGENT, agent.c_str());
+  curl_library().easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
+  curl_library().easy_setopt(curl.get(), CURLOPT_POSTFIELDS, request.body.data());
+  curl_library().easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE_LARGE,
                    static_cast<curl_off_t>(request.body.size()));
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, keep_start);
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &answer);
-  curl_easy_setopt(curl.get(), CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl.get(), CURLOPT_XFERINFOFUNCTION, give_up);
-  curl_easy_setopt(curl.get(), CURLOPT_XFERINFODATA, const_cast<PostRequest*>(&request));
-  const CURLcode code = curl_easy_perform(curl.get());
+  curl_library().easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, keep_start);
+  curl_library().easy_setopt(curl.get(), CURLOPT_WRITEDATA, &answer);
+  curl_library().easy_setopt(curl.get(), CURLOPT_NOPROGRESS, 0L);
+  curl_library().easy_setopt(curl.get(), CURLOPT_XFERINFOFUNCTION, give_up);
+  curl_library().easy_setopt(curl.get(), CURLOPT_XFERINFODATA, const_cast<PostRequest*>(&request));
+  const CURLcode code = curl_library().easy_perform(curl.get());
   if (code == CURLE_OK) return judge(curl.get(), answer);
-  return {false, may_pass(code), Duration{0}, curl_easy_strerror(code)};
+  return {false, may_pass(code), Duration{0}, curl_library().easy_strerror(code)};
 }
 
 }  // namespace faultline
