@@ -1,7 +1,6 @@
 #include "adapters/journal/journal_source.h"
 
 #include <fmt/format.h>
-#include <systemd/sd-journal.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "adapters/journal/journal_library.h"
 #include "base/text.h"
 
 namespace faultline {
@@ -23,38 +23,41 @@ Error journal_error(const std::string& path, std::string_view what, int result) 
 }  // namespace
 
 JournalSource::~JournalSource() {
-  if (journal_ != nullptr) sd_journal_close(journal_);
+  if (journal_ != nullptr) journal_library().close(journal_);
 }
 
 Status JournalSource::open() {
   if (journal_ != nullptr) return ok_status();
+  if (!journal_library().loaded()) {
+    return Error{ErrorCode::unavailable, path() + ": libsystemd.so.0 is not installed; give --kernel-log kmsg instead"};
+  }
   sd_journal* journal = nullptr;
-  const int opened = folder_.empty() ? sd_journal_open(&journal, SD_JOURNAL_LOCAL_ONLY)
-                                     : sd_journal_open_directory(&journal, folder_.c_str(), 0);
+  const int opened = folder_.empty() ? journal_library().open(&journal, SD_JOURNAL_LOCAL_ONLY)
+                                     : journal_library().open_directory(&journal, folder_.c_str(), 0);
   if (opened < 0) return journal_error(path(), "cannot open; give --kernel-log kmsg instead", opened);
   journal_ = journal;
-  sd_journal_set_data_threshold(journal_, message_bytes_max);
-  if (const int matched = sd_journal_add_match(journal_, "_TRANSPORT=kernel", 0); matched < 0) {
+  journal_library().set_data_threshold(journal_, message_bytes_max);
+  if (const int matched = journal_library().add_match(journal_, "_TRANSPORT=kernel", 0); matched < 0) {
     return journal_error(path(), "match", matched);
   }
-  descriptor_ = sd_journal_get_fd(journal_);
+  descriptor_ = journal_library().get_fd(journal_);
   return place();
 }
 
 /// After the cursor's entry, or at the end if there is no cursor.
 Status JournalSource::place() {
-  if (!cursor_.empty() && sd_journal_seek_cursor(journal_, cursor_.c_str()) >= 0) {
-    const int moved = sd_journal_next(journal_);
-    if (moved > 0 && sd_journal_test_cursor(journal_, cursor_.c_str()) <= 0) {
+  if (!cursor_.empty() && journal_library().seek_cursor(journal_, cursor_.c_str()) >= 0) {
+    const int moved = journal_library().next(journal_);
+    if (moved > 0 && journal_library().test_cursor(journal_, cursor_.c_str()) <= 0) {
       lost_place_ = at_entry_ = true;
     }
     return ok_status();
   }
-  if (const int sought = sd_journal_seek_tail(journal_); sought < 0) return journal_error(path(), "seek", sought);
+  if (const int sought = journal_library().seek_tail(journal_); sought < 0) return journal_error(path(), "seek", sought);
   // Stands on the last entry, so that the next one is the first new one.
-  if (sd_journal_previous(journal_) > 0) {
+  if (journal_library().previous(journal_) > 0) {
     char* cursor = nullptr;
-    if (sd_journal_get_cursor(journal_, &cursor) >= 0) cursor_ = cursor;
+    if (journal_library().get_cursor(journal_, &cursor) >= 0) cursor_ = cursor;
     std::free(cursor);
   }
   return ok_status();
@@ -63,7 +66,7 @@ Status JournalSource::place() {
 std::string JournalSource::field(const char* name) const {
   const void* data = nullptr;
   std::size_t size = 0;
-  if (sd_journal_get_data(journal_, name, &data, &size) < 0) return {};
+  if (journal_library().get_data(journal_, name, &data, &size) < 0) return {};
   std::string_view text(static_cast<const char*>(data), size);
   text.remove_prefix(std::min(text.size(), std::strlen(name) + 1));
   return std::string(text);
@@ -71,7 +74,7 @@ std::string JournalSource::field(const char* name) const {
 
 void JournalSource::take_entry(std::vector<Chunk>& chunks, std::size_t& bytes) {
   std::uint64_t usec = 0;
-  if (sd_journal_get_realtime_usec(journal_, &usec) < 0) return;
+  if (journal_library().get_realtime_usec(journal_, &usec) < 0) return;
   const std::string host = field("_HOSTNAME");
   Chunk chunk;
   if (std::exchange(lost_place_, false)) chunk.gap = "rotated";
@@ -84,7 +87,7 @@ void JournalSource::take_entry(std::vector<Chunk>& chunks, std::size_t& bytes) {
                                host.empty() ? "localhost" : host, line);
   }
   char* cursor = nullptr;
-  if (sd_journal_get_cursor(journal_, &cursor) >= 0) cursor_ = cursor;
+  if (journal_library().get_cursor(journal_, &cursor) >= 0) cursor_ = cursor;
   std::free(cursor);
   bytes += chunk.bytes.size();
   chunks.push_back(std::move(chunk));
@@ -92,11 +95,11 @@ void JournalSource::take_entry(std::vector<Chunk>& chunks, std::size_t& bytes) {
 
 Result<std::vector<Chunk>> JournalSource::poll(std::size_t bytes_max) {
   FAULTLINE_TRY(open());
-  sd_journal_process(journal_);  // empties the descriptor and notices new files
+  journal_library().process(journal_);  // empties the descriptor and notices new files
   std::vector<Chunk> chunks;
   std::size_t bytes = 0;
   while (bytes < bytes_max) {
-    const int moved = std::exchange(at_entry_, false) ? 1 : sd_journal_next(journal_);
+    const int moved = std::exchange(at_entry_, false) ? 1 : journal_library().next(journal_);
     if (moved < 0) return journal_error(path(), "read", moved);
     if (moved == 0) break;
     take_entry(chunks, bytes);
