@@ -7,6 +7,10 @@
 namespace faultline {
 namespace {
 
+/// Verdicts and decisions that are remembered to tell news from repetition. Beyond it those older than the repeat window go:
+/// no detector speaks of them any more.
+constexpr std::size_t remembered_max = 4 * open_verdicts_max;
+
 class Collector final : public VerdictSink {
  public:
   void verdict(const Verdict& verdict) override { verdicts.push_back(verdict); }
@@ -71,6 +75,9 @@ Judgement Judge::evaluate(const ClusterView& view, ActionHistory& history, Insta
     const bool finished = it->second.status == VerdictStatus::cleared || stale;
     it = finished ? open_.erase(it) : std::next(it);
   }
+  const auto old = [&](Instant at) { return now - at > limits_.repeat_window; };
+  if (last_.size() > remembered_max) std::erase_if(last_, [&](const auto& entry) { return old(entry.second.updated_at); });
+  if (decided_.size() > remembered_max) std::erase_if(decided_, [&](const auto& entry) { return old(entry.second.decided_at); });
   while (open_.size() > open_verdicts_max) {
     open_.erase(std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
       return a.second.updated_at < b.second.updated_at;

@@ -8,6 +8,9 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t cases_max = 4096;
+constexpr std::size_t acts_max = 16384;
+/// Nobody waits for a ruling this long: what is older is only kept while there is room.
+constexpr Duration remembered = std::chrono::hours{1};
 /// After the lateness bound the detectors need one more look, a second apart, before silence means something.
 constexpr Duration margin = std::chrono::milliseconds{1500};
 
@@ -91,8 +94,18 @@ void RulingBoard::report(const AttemptId& attempt, bool final, std::string text)
   while (reports_.size() > ruling_reports_max) reports_.pop_front();
 }
 
+void RulingBoard::forget_old(Instant now) {
+  const auto old = [&](Instant at) { return now - at > remembered; };
+  if (acts_.size() > acts_max) std::erase_if(acts_, [&](const auto& entry) { return old(entry.second.decided_at); });
+  if (outcomes_.size() > acts_max) std::erase_if(outcomes_, [&](const auto& entry) { return old(entry.second.at); });
+  if (cases_.size() > cases_max / 2) {
+    std::erase_if(cases_, [&](const auto& entry) { return entry.second.closed && old(entry.second.failed_at); });
+  }
+}
+
 void RulingBoard::tick(Instant now) {
   const std::lock_guard lock(mutex_);
+  forget_old(now);
   for (auto& [attempt, one] : cases_) {
     if (one.closed || !known(one.failed_at) || waiting(one)) continue;
     const bool acted = std::any_of(acts_.begin(), acts_.end(), [&](const auto& entry) {

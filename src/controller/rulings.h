@@ -43,6 +43,7 @@ class RulingBoard {
     std::map<VerdictId, Verdict> verdicts;
   };
   void report(const AttemptId& attempt, bool final, std::string text);
+  void forget_old(Instant now);
   [[nodiscard]] bool waiting(const Case& one) const;
   [[nodiscard]] std::string summary(const Case& one) const;
 
