@@ -1,0 +1,62 @@
+#include "detect/kernel_faults.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace faultline {
+namespace {
+
+constexpr Instant start{std::chrono::hours{500000}};
+
+const Catalog& catalog() {
+  static const Catalog shipped = std::move(Catalog::load(FAULTLINE_SOURCE_CATALOG_DIR).value());
+  return shipped;
+}
+
+Fact line(const std::string& signature, const std::string& gpu, int seconds, Fields fields = {}) {
+  Event event;
+  event.source = EventSource::kernel_log;
+  event.signature = signature;
+  event.subject = Subject::of_gpu("n1", gpu);
+  event.reporter = "n1";
+  event.fields = std::move(fields);
+  event.observed_at = event.received_at = start + std::chrono::seconds{seconds};
+  event.id = make_event_id(event);
+  return {event, event.observed_at, event.received_at};
+}
+
+TEST(KernelFaults, OneForEachCauseAndSubjectHoweverOften) {
+  std::vector<Fact> facts;
+  for (int run = 0; run < 4; ++run) {
+    facts.push_back(line("xid.31", run % 2 == 0 ? "0000:01:00.0" : "0000:02:00.0", run * 3600));
+    facts.push_back(line("xid.74", "0000:03:00.0", run * 3600 + 100));
+  }
+  std::set<std::pair<std::string, std::string>> seen;
+  const auto faults = judge_kernel_facts(facts, catalog());
+  for (const KernelFault& fault : faults)
+    EXPECT_TRUE(seen.emplace(fault.cause->id, fault.subject.text()).second);
+  EXPECT_EQ(faults.size(), 2U);
+}
+
+TEST(KernelFaults, TheEarliestIsFirst) {
+  const std::vector<Fact> facts = {line("xid.64", "0000:09:00.0", 0),
+                                   line("xid.79", "0000:01:00.0", 30)};
+  const auto faults = judge_kernel_facts(facts, catalog());
+  ASSERT_EQ(faults.size(), 2U);
+  EXPECT_EQ(faults[0].subject.part, "0000:09:00.0");
+}
+
+TEST(KernelFaults, LaterCodesOfABrokenGpuJoinItUntilTheIncidentIsOver) {
+  const auto faults_with = [](int seconds) {
+    return judge_kernel_facts(
+        {line("xid.119", "0000:01:00.0", 0), line("xid.79", "0000:01:00.0", seconds)}, catalog());
+  };
+  EXPECT_EQ(faults_with(600).size(), 1U);
+  EXPECT_EQ(faults_with(601).size(), 2U);
+}
+
+TEST(KernelFaults, NothingFromNothing) { EXPECT_TRUE(judge_kernel_facts({}, catalog()).empty()); }
+
+}  // namespace
+}  // namespace faultline
