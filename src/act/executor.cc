@@ -43,8 +43,13 @@ bool did_not_happen(const Outcome& outcome) {
 
 }  // namespace
 
-Executor::Executor(Journal& journal, Actuator& actuator, const Clock& clock, Counters& counters)
-    : journal_(journal), actuator_(actuator), clock_(clock), counters_(counters) {}
+Executor::Executor(Journal& journal, Actuator& actuator, const Clock& clock, Counters& counters,
+                   Duration recovery_window)
+    : journal_(journal),
+      actuator_(actuator),
+      clock_(clock),
+      counters_(counters),
+      recovery_window_(recovery_window) {}
 
 Outcome Executor::run(const Action& action) {
   if (action.dry_run) {
@@ -79,7 +84,8 @@ std::vector<Outcome> Executor::recover() {
   for (const auto& action : *open) {
     Outcome outcome = settle(action);
     const auto intended_at = journal_.intended_at(action.id);
-    const bool in_time = intended_at && clock_.now() - *intended_at <= action.deadline;
+    const bool in_time =
+        intended_at && clock_.now() - *intended_at <= std::max(action.deadline, recovery_window_);
     // What was begun is finished at any time: a job must not stay held half way.
     if (begun(outcome) || (did_not_happen(outcome) && in_time)) {
       outcome = execute_with_retries(action);

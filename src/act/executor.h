@@ -17,7 +17,10 @@ inline constexpr int execute_attempts_max = 5;
 class Executor {
  public:
   /// All must outlive the executor.
-  Executor(Journal& journal, Actuator& actuator, const Clock& clock, Counters& counters);
+  /// `recovery_window`: an intent that did not happen is still carried out by recover() this long after it was recorded, if that
+  /// is longer than the action's own deadline; a scheduler that restarts must not cost a drain.
+  Executor(Journal& journal, Actuator& actuator, const Clock& clock, Counters& counters,
+           Duration recovery_window = Duration{0});
 
   /// Journals the intent and executes; a dry run journals nothing and reports the commands. Returns
   /// the outcome, which is journalled too. An action already journalled is inspected instead of
@@ -39,6 +42,7 @@ class Executor {
   Actuator& actuator_;
   const Clock& clock_;
   Counters& counters_;
+  Duration recovery_window_;
 };
 
 }  // namespace faultline

@@ -33,9 +33,23 @@ std::optional<Instant> StoreJournal::intended_at(const ActionId& id) {
   return (*record)->intended_at;
 }
 
+void remember_answer(ActionHistory& history, bool approved, const std::string& decision, const std::string& who) {
+  auto& now = approved ? history.approved : history.denied;
+  auto& before = approved ? history.denied : history.approved;
+  now[decision] = who;
+  before.erase(decision);
+}
+
 Result<ActionHistory> load_history(Store& store, Instant since) {
   ActionHistory history;
   FAULTLINE_TRY(load_entries(store, since, history));
+  const auto requests = store.requests({history_entries_max, since});
+  if (!requests) return requests.error();
+  for (const auto& request : *requests) {
+    const bool taken = !request.answer.empty() && !request.answer.starts_with("refused");
+    const bool answers = request.request == "approve" || request.request == "deny";
+    if (taken && answers) remember_answer(history, request.request == "approve", request.target, request.who);
+  }
   return history;
 }
 

@@ -28,6 +28,9 @@ class StoreJournal final : public Journal {
 /// Reads the history that policy needs: actions decided since `since`, and the people's answers.
 Result<ActionHistory> load_history(Store& store, Instant since);
 
+/// What a person said about a decision; the last word counts.
+void remember_answer(ActionHistory& history, bool approved, const std::string& decision, const std::string& who);
+
 /// Sets the outcome of the newest entry of this action.
 void set_outcome(ActionHistory& history, const Outcome& outcome);
 

@@ -37,7 +37,7 @@ Controller::Controller(const Catalog& catalog, Store& store, Scheduler& schedule
       counters_(counters),
       options_(std::move(options)),
       journal_(store, clock),
-      executor_(journal_, actuator, clock, counters),
+      executor_(journal_, actuator, clock, counters, options_.limits.verdict_age_max),
       rulings_(catalog, options_.limits.lateness),
       judge_(catalog, options_.limits, options_.mode) {}
 
@@ -63,13 +63,14 @@ Status Controller::start() {
 
 Status Controller::resume_decided(Instant now) {
   // Killed after a decision was stored and before its intent was: nothing was done, and the judge will not decide again.
+  if (options_.mode != Mode::act) return ok_status();
   const auto decisions = store_.decisions({open_verdicts_max, now - options_.limits.verdict_age_max});
   if (!decisions) return decisions.error();
   for (auto it = decisions->rbegin(); it != decisions->rend(); ++it) {
     if (it->ruling != Ruling::act || it->action.kind == ActionKind::notify) continue;
     const auto record = store_.action(it->action.id);
     if (!record) return record.error();
-    if (!*record) enqueue(*it);
+    if (!*record && still_stands(*it)) enqueue(*it);
   }
   return ok_status();
 }
@@ -100,13 +101,36 @@ Status Controller::replay(Instant now) {
   for (const auto& incident : *incidents) incidents_.restore(incident);
   const auto events = store_.events({replay_events_max, since});
   if (!events) return events.error();
-  for (const auto& event : *events) judge_.observe(event);
+  for (const auto& event : *events) {
+    judge_.observe(event);
+    rulings_.observe(event, event.received_at);
+    if (!event.reporter.empty()) agents_[event.reporter] = now;  // silent from here on, it is lost
+  }
+  return replay_running_attempts(since);
+}
+
+/// A long run began before the replayed window; without its beginning nobody knows where its ranks are.
+Status Controller::replay_running_attempts(Instant since) {
+  const auto attempts = store_.attempts({open_verdicts_max, {}});
+  if (!attempts) return attempts.error();
+  for (const auto& attempt : *attempts) {
+    if (ended(attempt.state)) continue;
+    const auto events = store_.events_of_attempt(attempt.id, {replay_events_max, {}});
+    if (!events) return events.error();
+    for (const auto& event : *events) {
+      const bool begins = event.kind == EventKind::attempt_started || event.kind == EventKind::rank_started;
+      if (!begins || event.received_at >= since) continue;
+      judge_.observe(event);
+      rulings_.observe(event, event.received_at);
+    }
+  }
   return ok_status();
 }
 
 Status Controller::take_events(const std::string& node, std::vector<Event> events) {
   {
     const std::lock_guard lock(mutex_);
+    agents_[node] = clock_.now();  // it is alive, whatever becomes of what it says
     if (inbox_.size() + events.size() > options_.inbox_events_max) {
       counters_.add("controller_overload_total");
       return Error{ErrorCode::exhausted, "the controller is behind; keep the events and send them again"};
@@ -125,7 +149,6 @@ Status Controller::take_events(const std::string& node, std::vector<Event> event
   counters_.add("controller_events_total", fresh->size());
   counters_.add("controller_duplicate_events_total", events.size() - fresh->size());
   const std::lock_guard lock(mutex_);
-  agents_[node] = now;
   for (auto& event : fresh.value()) inbox_.push_back(std::move(event));
   wake_judge_.notify_one();
   return ok_status();
@@ -198,7 +221,14 @@ void Controller::poll_once() {
     view_ = std::move(view).value();
     ++view_version_;
   }
-  for (const auto& state : moved) keep_node_state(state);
+  for (const auto& state : moved) {
+    keep_node_state(state);
+    if (state.phase != NodePhase::returned) continue;
+    // Somebody resumed it by the scheduler's own means: for the detectors it starts anew, as after a return.
+    Event back = controller_event(EventKind::person_request, Subject::of_node(state.node), clock_.now());
+    back.fields = {{"request", "return"}, {"target", state.node}, {"who", "scheduler"}};
+    events.push_back(std::move(back));
+  }
   store_and_inbox(std::move(events));
 }
 
@@ -302,7 +332,14 @@ void Controller::publish_verdict(const Verdict& verdict, Instant now) {
 }
 
 void Controller::publish_decision(const Decision& decision) {
-  note_store(store_.put_decision(decision), "decision");
+  const auto stored = store_.put_decision(decision);
+  note_store(stored, "decision");
+  if (!stored) {
+    // No act without its decision on record; the judge comes to it again.
+    judge_.forget(decision.id);
+    std::erase_if(history_.entries, [&](const auto& entry) { return entry.action.id == decision.action.id; });
+    return;
+  }
   counters_.add("controller_decisions_total");
   rulings_.decision(decision);
   if (decision.ruling == Ruling::act) {

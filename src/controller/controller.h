@@ -92,8 +92,13 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void publish(const Judgement& judgement, Instant now);
   void publish_verdict(const Verdict& verdict, Instant now);
   void publish_decision(const Decision& decision);
+  Status replay_running_attempts(Instant since);
   void finish(const Decision& decision, const Outcome& outcome);
   void follow_drain(const Decision& decision, const Outcome& outcome);
+  /// What an act means for the detectors: a test's result, or a node that starts anew.
+  [[nodiscard]] std::optional<Event> follow_event(const Decision& decision, const Outcome& outcome) const;
+  /// False once the verdict behind it was taken back.
+  bool still_stands(const Decision& decision);
   void tell(const Decision& decision);
   void keep_node_state(const NodeState& state);
   void enqueue(Decision decision);

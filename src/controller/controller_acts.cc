@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::size_t notices_max = 1000;
 constexpr Duration answer_wait = std::chrono::seconds{5};
+constexpr Duration test_deadline = std::chrono::minutes{10};  // of a site's own node test
 /// How often, while there is nothing else to do, outcomes that are unknown are asked for again.
-constexpr auto settle_interval = std::chrono::seconds{30};
+constexpr auto settle_interval = std::chrono::seconds{5};
 
 /// Drains go before everything else: a node that is out of scheduling cannot hurt the next job.
 bool goes_first(const Decision& a, const Decision& b) {
@@ -39,15 +40,25 @@ void Controller::act_loop() {
         acts_.erase(next);
       }
     }
-    if (decision) {
+    if (!decision) {
+      note_store(settle_open(), "open intents");
+      note_store(resume_decided(clock_.now()), "decisions");
+    } else if (still_stands(*decision)) {
       finish(*decision, executor_.run(decision->action));
     } else {
-      note_store(settle_open(), "open intents");
+      counters_.add("controller_acts_dropped_total");  // taken back while it waited in line
     }
   }
 }
 
+bool Controller::still_stands(const Decision& decision) {
+  if (decision.action.kind == ActionKind::return_node) return true;
+  const auto verdict = store_.verdict(decision.verdict);
+  return !verdict || !*verdict || (*verdict)->status != VerdictStatus::cleared;
+}
+
 Status Controller::settle_open() {
+  if (options_.mode != Mode::act) return ok_status();  // what a bolder life began is left for the next one to settle
   for (const auto& outcome : executor_.recover()) {
     if (outcome.status == OutcomeStatus::unknown) continue;  // no news; it is asked for again
     const auto record = store_.action(outcome.action);
@@ -85,9 +96,30 @@ void Controller::finish(const Decision& decision, const Outcome& outcome) {
                   {"status", std::string(to_text(outcome.status))},
                   {"detail", outcome.detail.substr(0, field_bytes_max)}};
   event.id = make_event_id(event);
-  store_and_inbox({event});
+  std::vector<Event> events = {event};
+  if (auto follow = follow_event(decision, outcome)) events.push_back(std::move(*follow));
+  store_and_inbox(std::move(events));
   tell(decision);
   follow_drain(decision, outcome);
+}
+
+std::optional<Event> Controller::follow_event(const Decision& decision, const Outcome& outcome) const {
+  const bool tested = decision.action.kind == ActionKind::test_node && outcome.status != OutcomeStatus::unknown;
+  const bool returned = decision.action.kind == ActionKind::return_node && outcome.status == OutcomeStatus::done;
+  if (!tested && !returned) return std::nullopt;
+  Event event;
+  event.source = EventSource::controller;
+  event.kind = tested ? EventKind::test_finished : EventKind::person_request;
+  event.subject = decision.action.subject;
+  event.observed_at = outcome.at;
+  event.received_at = clock_.now();
+  event.clock = ClockDomain::controller;
+  if (tested) {
+    event.fields = {{"exit_code", outcome.status == OutcomeStatus::done ? "0" : "1"}};
+  } else {
+    event.fields = {{"request", "return"}, {"target", decision.action.subject.node}, {"who", decision.detail}};
+  }
+  return event;
 }
 
 void Controller::follow_drain(const Decision& decision, const Outcome& outcome) {
@@ -95,6 +127,7 @@ void Controller::follow_drain(const Decision& decision, const Outcome& outcome) 
   const bool passed = decision.action.kind == ActionKind::test_node && outcome.status == OutcomeStatus::done;
   if ((!drained || !options_.test_after_drain) && (!passed || !options_.return_after_test)) return;
   Decision next = decision;
+  next.action.deadline = drained ? test_deadline : decision.action.deadline;
   next.action.kind = drained ? ActionKind::test_node : ActionKind::return_node;
   next.id = make_decision_id(decision.id, next.action.kind, next.action.subject);
   next.action.id = make_action_id(next.id);
@@ -178,8 +211,7 @@ Result<std::string> Controller::answer_decision(const std::string& who, bool app
   if (!decision) return decision.error();
   if (!*decision) return Error{ErrorCode::not_found, "no decision " + target + "; see `faultline actions --all`"};
   if ((*decision)->ruling == Ruling::act) return Error{ErrorCode::conflict, target + " was acted on already"};
-  auto& answers = approve ? history_.approved : history_.denied;
-  answers[target] = who;
+  remember_answer(history_, approve, target, who);
   return std::string(approve ? "approved" : "denied") + " by " + who + "; the guards look at it again within a second";
 }
 

@@ -30,7 +30,7 @@ class FakeCluster final : public Scheduler, public Actuator {
     for (int i = 1; i <= nodes; ++i) {
       SchedulerNode node;
       node.name = "n" + std::to_string(i);
-      node.drained = did("drain_node node:" + node.name);
+      node.drained = times("drain_node node:" + node.name) > times("return_node node:" + node.name);
       node.available = !node.drained;
       node.idle = i > 4;
       if (node.drained) node.drain_reason = "faultline:a-x test";
@@ -46,12 +46,14 @@ class FakeCluster final : public Scheduler, public Actuator {
     return view;
   }
   Result<Outcome> execute(const Action& action) override {
+    if (refuse) return Error{ErrorCode::unavailable, "slurmctld does not answer"};
     before_execute(action);
     std::ofstream(file_, std::ios::app) << line_of(action) << "\n";
     after_execute(action);
     return Outcome{action.id, OutcomeStatus::done, clock_.now(), "done", {}, false};
   }
   Result<Outcome> inspect(const Action& action) override {
+    if (refuse) return Error{ErrorCode::unavailable, "slurmctld does not answer"};
     const auto status = did(line_of(action)) ? OutcomeStatus::done : OutcomeStatus::failed;
     return Outcome{action.id, status, clock_.now(), "looked at", {}, status == OutcomeStatus::failed};
   }
@@ -66,7 +68,8 @@ class FakeCluster final : public Scheduler, public Actuator {
 
   std::function<void(const Action&)> before_execute = [](const Action&) {};
   std::function<void(const Action&)> after_execute = [](const Action&) {};
-  std::atomic<bool> down{false};
+  std::atomic<bool> down{false};    // views fail
+  std::atomic<bool> refuse{false};  // acts fail, and cannot be looked at
   int nodes = 9;
 
  private:
@@ -210,6 +213,52 @@ TEST_F(ControllerTest, ASchedulerThatIsDownIsWaitedForAndThenActedOn) {
       [](Store&, FakeCluster& cluster) { return cluster.did("drain_node node:n3"); });
 }
 
+TEST_F(ControllerTest, ADrainOutlivesASchedulerThatRefusesForAWhile) {
+  run([&](Controller& controller, FakeCluster& cluster) {
+        cluster.refuse = true;
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+        EXPECT_TRUE(eventually([&] { return counters_.get("controller_actions_failed_total") > 0; }));  // it gave up once
+        cluster.refuse = false;
+      },
+      [](Store& store, FakeCluster& cluster) { return cluster.did("drain_node node:n3") && store.open_intents()->empty(); });
+}
+
+TEST_F(ControllerTest, AReturnedNodeIsDrainedAgainWhenItFailsAgain) {
+  run([&](Controller& controller, FakeCluster& cluster) {
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3", 1)}).ok());
+        EXPECT_TRUE(eventually([&] { return cluster.did("drain_node node:n3"); }));
+        // The answer depends on when the view shows the drain; a person asks again.
+        EXPECT_TRUE(eventually([&] {
+          const auto answer = controller.operate("ann", "return", "n3");
+          return answer && answer->starts_with("act");
+        }));
+        EXPECT_TRUE(eventually([&] { return cluster.did("return_node node:n3"); }));
+        clock_.sleep(milliseconds{300});  // the second fault comes after the return, not with it
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3", 2)}).ok());
+      },
+      [](Store&, FakeCluster& cluster) { return cluster.times("drain_node node:n3") == 2; });
+}
+
+TEST_F(ControllerTest, APersonsDenialHolds) {
+  options_.limits.approval_needed = {ActionKind::drain_node};
+  const auto asked = [&](Store& store) -> std::string {
+    const auto decisions = store.decisions({});
+    for (const auto& decision : *decisions) {
+      if (decision.action.kind == ActionKind::drain_node && decision.ruling == Ruling::ask) return decision.id;
+    }
+    return {};
+  };
+  std::string id;
+  run([&](Controller& controller, FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
+      [&](Store& store, FakeCluster&) { return !(id = asked(store)).empty(); });
+  run([&](Controller& controller, FakeCluster&) { EXPECT_TRUE(controller.operate("ann", "deny", id).ok()); },
+      [&](Store& store, FakeCluster&) { return store.decision(id).value()->reason == Reason::denied_by_person; });
+  options_.limits.approval_needed.clear();
+  run([&](Controller&, FakeCluster&) { clock_.sleep(seconds{2}); }, [](Store&, FakeCluster&) { return true; });
+  FakeCluster cluster(folder_ / "cluster", clock_);
+  EXPECT_FALSE(cluster.did("drain_node node:n3"));
+}
+
 /// A store that kills its process in front of, or right after, one of its writes.
 enum class Kill { before_decision, after_decision, before_intent, after_intent, before_act, after_act, after_outcome };
 
@@ -259,6 +308,7 @@ class KillingJournalStore final : public Store {
   Result<std::vector<Incident>> incidents(const Page& p) override { return store_->incidents(p); }
   Result<std::int64_t> put_request(const PersonRequest& r) override { return store_->put_request(r); }
   Result<std::vector<PersonRequest>> open_requests() override { return store_->open_requests(); }
+  Result<std::vector<PersonRequest>> requests(const Page& p) override { return store_->requests(p); }
   Status answer_request(std::int64_t n, const std::string& a) override { return store_->answer_request(n, a); }
   Result<std::optional<PersonRequest>> request(std::int64_t n) override { return store_->request(n); }
   Status put_value(const std::string& n, const std::string& v) override { return store_->put_value(n, v); }
@@ -307,6 +357,22 @@ TEST_P(KilledController, NeitherLosesNorRepeatsAnAct) {
   FakeCluster cluster(folder_ / "cluster", clock_);
   EXPECT_EQ(cluster.times("drain_node node:n3"), 1);
   EXPECT_EQ(cluster.times("requeue_excluding job:7"), 1);
+}
+
+TEST_P(KilledController, AndARestartInObserveDoesNothingMore) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) life_that_is_cut_short();
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  const auto acts = [&] {
+    std::ifstream in(folder_ / "cluster");
+    return std::string((std::istreambuf_iterator<char>(in)), {});
+  };
+  const std::string before = acts();
+  options_.mode = Mode::observe;
+  run([&](Controller&, FakeCluster&) { clock_.sleep(seconds{1}); }, [](Store&, FakeCluster&) { return true; });
+  EXPECT_EQ(acts(), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryStep, KilledController,

@@ -11,6 +11,8 @@ namespace {
 /// no detector speaks of them any more.
 constexpr std::size_t remembered_max = 4 * open_verdicts_max;
 
+constexpr Duration sweep_interval = std::chrono::milliseconds{500};
+
 class Collector final : public VerdictSink {
  public:
   void verdict(const Verdict& verdict) override { verdicts.push_back(verdict); }
@@ -29,7 +31,7 @@ Judge::Judge(const Catalog& catalog, const PolicyLimits& limits, Mode mode)
 
 void Judge::remember(const Verdict& verdict, const std::vector<Decision>& decisions) {
   last_[verdict.id] = verdict;
-  if (verdict.status != VerdictStatus::cleared) open_[verdict.id] = verdict;
+  open_[verdict.id] = verdict;
   for (const auto& decision : decisions) decided_[decision.id] = decision;
 }
 
@@ -66,14 +68,22 @@ void Judge::decide_one(const Verdict& verdict, const ClusterView& view, ActionHi
   }
 }
 
-Judgement Judge::evaluate(const ClusterView& view, ActionHistory& history, Instant now) {
-  Judgement judgement;
-  collect(judgement, now);
+/// A guard may have opened since: every verdict is ruled on again until it is stale, a cleared one too, for its return.
+void Judge::sweep(const ClusterView& view, ActionHistory& history, Instant now, Judgement& judgement) {
   for (auto it = open_.begin(); it != open_.end();) {
     decide_one(it->second, view, history, now, judgement);
     const bool stale = now - it->second.updated_at > limits_.verdict_age_max;
-    const bool finished = it->second.status == VerdictStatus::cleared || stale;
-    it = finished ? open_.erase(it) : std::next(it);
+    it = stale ? open_.erase(it) : std::next(it);
+  }
+}
+
+Judgement Judge::evaluate(const ClusterView& view, ActionHistory& history, Instant now) {
+  Judgement judgement;
+  collect(judgement, now);
+  for (const auto& verdict : judgement.verdicts) decide_one(verdict, view, history, now, judgement);
+  if (now - swept_at_ >= sweep_interval) {
+    swept_at_ = now;
+    sweep(view, history, now, judgement);
   }
   const auto old = [&](Instant at) { return now - at > limits_.repeat_window; };
   if (last_.size() > remembered_max) std::erase_if(last_, [&](const auto& entry) { return old(entry.second.updated_at); });

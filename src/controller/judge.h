@@ -31,10 +31,13 @@ class Judge {
   /// What an earlier life decided already: these are not decided again.
   void remember(const Verdict& verdict, const std::vector<Decision>& decisions);
   void observe(const Event& event);
+  /// The decision could not be kept: come to it again.
+  void forget(const DecisionId& decision) { decided_.erase(decision); }
   Judgement evaluate(const ClusterView& view, ActionHistory& history, Instant now);
 
  private:
   void collect(Judgement& judgement, Instant now);
+  void sweep(const ClusterView& view, ActionHistory& history, Instant now, Judgement& judgement);
   void decide_one(const Verdict& verdict, const ClusterView& view, ActionHistory& history, Instant now,
                   Judgement& judgement);
 
@@ -42,6 +45,7 @@ class Judge {
   PolicyLimits limits_;
   Mode mode_;
   std::vector<std::unique_ptr<Detector>> detectors_;
+  Instant swept_at_;  // when the open verdicts were last gone through
   std::map<VerdictId, Verdict> open_;
   std::map<VerdictId, Verdict> last_;
   std::map<DecisionId, Decision> decided_;

@@ -25,6 +25,12 @@ bool is_failure(const Event& event) {
 
 void RulingBoard::observe(const Event& event, Instant now) {
   if (!event.attempt) return;
+  if (event.kind == EventKind::attempt_ended && !is_failure(event)) {
+    const std::lock_guard lock(mutex_);
+    const auto one = cases_.find(*event.attempt);
+    if (one != cases_.end() && !known(one->second.failed_at)) cases_.erase(one);
+    return;
+  }
   const bool started = event.kind == EventKind::rank_started || event.kind == EventKind::attempt_started;
   if (!started && !is_failure(event)) return;
   const std::lock_guard lock(mutex_);
@@ -59,11 +65,16 @@ void RulingBoard::outcome(const Outcome& outcome) {
   outcomes_[outcome.action] = outcome;
 }
 
+bool RulingBoard::settled(const ActionId& action) const {
+  const auto outcome = outcomes_.find(action);
+  return outcome != outcomes_.end() && outcome->second.status != OutcomeStatus::unknown;
+}
+
 bool RulingBoard::waiting(const Case& one) const {
   return std::any_of(acts_.begin(), acts_.end(), [&](const auto& entry) {
     const Decision& decision = entry.second;
     return decision.ruling == Ruling::act && decision.action.kind != ActionKind::notify &&
-           one.verdicts.contains(decision.verdict) && !outcomes_.contains(decision.action.id);
+           one.verdicts.contains(decision.verdict) && !settled(decision.action.id);
   });
 }
 

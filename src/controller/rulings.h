@@ -44,6 +44,7 @@ class RulingBoard {
   };
   void report(const AttemptId& attempt, bool final, std::string text);
   void forget_old(Instant now);
+  [[nodiscard]] bool settled(const ActionId& action) const;
   [[nodiscard]] bool waiting(const Case& one) const;
   [[nodiscard]] std::string summary(const Case& one) const;
 

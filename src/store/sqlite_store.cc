@@ -34,7 +34,8 @@ Result<std::optional<Event>> SqliteStore::event(const EventId& id) {
 
 Result<std::vector<Event>> SqliteStore::events(const Page& page) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select, "SELECT body FROM events WHERE received_at >= ? ORDER BY row LIMIT ?");
+  FAULTLINE_SQL(select,
+                "SELECT body FROM (SELECT row, body FROM events WHERE received_at >= ? ORDER BY row DESC LIMIT ?) ORDER BY row");
   select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
   return read_all<Event>(std::move(select), event_from_json);
 }

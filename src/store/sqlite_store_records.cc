@@ -83,6 +83,13 @@ Result<std::vector<PersonRequest>> SqliteStore::open_requests() {
   return read_requests(std::move(select));
 }
 
+Result<std::vector<PersonRequest>> SqliteStore::requests(const Page& page) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(select, "SELECT number, request, target, who, at, answer FROM requests WHERE at >= ? ORDER BY number LIMIT ?");
+  select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
+  return read_requests(std::move(select));
+}
+
 Status SqliteStore::answer_request(std::int64_t number, const std::string& answer) {
   const std::lock_guard lock(mutex_);
   FAULTLINE_SQL(update, "UPDATE requests SET answer = ? WHERE number = ?");

@@ -55,7 +55,8 @@ class Store {
   // Events. Durable on return; duplicates (same id) are ignored. Returns those that were new, in the order given.
   virtual Result<std::vector<Event>> append_events(const std::vector<Event>& events) = 0;
   virtual Result<std::optional<Event>> event(const EventId& id) = 0;
-  virtual Result<std::vector<Event>> events(const Page& page) = 0;                            // by received_at
+  /// The newest `limit`, in the order in which they came.
+  virtual Result<std::vector<Event>> events(const Page& page) = 0;
   virtual Result<std::vector<Event>> events_of_attempt(const AttemptId& attempt, const Page& page) = 0;
 
   // Verdicts: the newest of an id is kept; earlier states stay in verdict_history.
@@ -87,6 +88,7 @@ class Store {
   /// Returns its number.
   virtual Result<std::int64_t> put_request(const PersonRequest& request) = 0;
   virtual Result<std::vector<PersonRequest>> open_requests() = 0;
+  virtual Result<std::vector<PersonRequest>> requests(const Page& page) = 0;                   // oldest first
   virtual Status answer_request(std::int64_t number, const std::string& answer) = 0;
   virtual Result<std::optional<PersonRequest>> request(std::int64_t number) = 0;
 
