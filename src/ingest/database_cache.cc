@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t bytes_max = 64 * 1024 * 1024;  // far above any database
+constexpr std::size_t bytes_max = std::size_t{64} << 20U;  // far above any database
 constexpr std::string_view magic = "faultline signature database 1";
 
 class Descriptor {

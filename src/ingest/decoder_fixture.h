@@ -14,7 +14,7 @@
 
 namespace faultline {
 
-inline Instant test_time(std::string_view text) { return parse_instant(text).value(); }
+inline Instant test_time(std::string_view text) { return parse_instant(text).value_or(Instant{}); }
 
 class DecoderTest : public testing::Test {
  protected:

@@ -20,7 +20,7 @@ class Throttle : public testing::Test {
  protected:
   static constexpr DecoderLimits limits{std::chrono::seconds{5}, 10, 3, 5};
   EventThrottle throttle_{limits};
-  Instant now_ = parse_instant("2026-03-01T12:00:00Z").value();
+  Instant now_ = parse_instant("2026-03-01T12:00:00Z").value_or(Instant{});
   static Duration seconds(int count) { return std::chrono::seconds{count}; }
 };
 

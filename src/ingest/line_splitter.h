@@ -10,7 +10,7 @@
 
 namespace faultline {
 
-inline constexpr std::size_t line_bytes_max = 16 * 1024;  // what is kept of a line
+inline constexpr std::size_t line_bytes_max = std::size_t{16} << 10U;  // what is kept of a line
 
 struct Line {
   /// Without line end, NUL bytes and colour escapes; valid until the sink returns.

@@ -105,7 +105,7 @@ TEST(LineSplitter, CutsALongLineAndCountsTheRest) {
 TEST(LineSplitter, ALineOfAHundredMegabytesCostsNoMemory) {
   LineSplitter splitter;
   Lines lines;
-  const std::string chunk(1024 * 1024, 'x');
+  const std::string chunk(std::size_t{1} << 20U, 'x');
   std::uint64_t offset = 0;
   for (int i = 0; i < 100; ++i, offset += chunk.size()) splitter.feed(chunk, offset, into(lines));
   EXPECT_LE(splitter.memory_bytes(), 4 * line_bytes_max);

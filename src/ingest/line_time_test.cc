@@ -7,7 +7,7 @@
 namespace faultline {
 namespace {
 
-Instant at(std::string_view text) { return parse_instant(text).value(); }
+Instant at(std::string_view text) { return parse_instant(text).value_or(Instant{}); }
 
 std::string resolved(TimeForm form, std::string_view text, const TimeReference& reference) {
   const LineTime time = resolve_time(form, text, reference);
@@ -90,6 +90,12 @@ TEST_F(LineTimes, AbsurdTimesAreSuspectAndNothingElse) {
   EXPECT_EQ((*this)(TimeForm::clock, "29:58:03"), "- suspect");
   EXPECT_EQ((*this)(TimeForm::kernel_micros, "18446744073709551615"), "- suspect");
   EXPECT_EQ((*this)(TimeForm::kernel_seconds, "9999999999.999999999"), "- suspect");
+}
+
+TEST_F(LineTimes, ATimeSinceBootLongerThanAMachineRunsIsNone) {
+  EXPECT_EQ(time_since_boot(TimeForm::kernel_micros, "9223372036854775807"), std::nullopt);
+  EXPECT_EQ(time_since_boot(TimeForm::kernel_seconds, "9999999999.0"), std::nullopt);
+  EXPECT_EQ(time_since_boot(TimeForm::iso, "2025-02-11T03:21:44Z"), std::nullopt);
 }
 
 TEST_F(LineTimes, Year2038IsATimeLikeAnyOtherOnceItIsNear) {

@@ -16,7 +16,7 @@
 namespace faultline {
 namespace {
 
-constexpr std::size_t block_bytes_max = 64 * 1024;  // scanned at once
+constexpr std::size_t block_bytes_max = std::size_t{64} << 10U;  // scanned at once
 constexpr Duration gap_report_interval = std::chrono::minutes{1};
 
 void add_field(Fields& fields, std::string_view name, std::string value) {

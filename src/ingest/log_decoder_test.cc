@@ -163,6 +163,11 @@ TEST_F(LogDecoderTest, SrunNamesTheRankAndItsNode) {
   EXPECT_EQ(
       decode(batch, "srun: error: node17: tasks 0-7: Segmentation fault\n").at(0).subject.text(),
       "attempt:123#0");
+  EXPECT_EQ(decode(job_origin(), "srun: error: node17: tasks 0-7: Segmentation fault\n")
+                .at(0)
+                .subject.text(),
+            "attempt:123#0")
+      << "the log's own rank is srun's and not that of the tasks";
 }
 
 TEST_F(LogDecoderTest, WithoutABootTimeAKernelLineHasNoTime) {
