@@ -70,7 +70,6 @@ struct Explanation {
 
   std::string node;             // the node on which it broke, "" if none is to be named
   bool hardware = false;        // speaks of broken hardware
-  bool whole_workload = false;  // would have happened on any node
 };
 
 using FailureRule = std::optional<Explanation> (*)(const FailureCase&);

@@ -72,7 +72,6 @@ std::optional<Explanation> rule_same_on_all_ranks(const FailureCase& failure) {
   explanation.subject = Subject::of_attempt(failure.attempt.id);
   explanation.node.clear();
   explanation.sure = all;
-  explanation.whole_workload = true;
   explanation.confidence = all ? 0.95 : 0.7;
   for (const auto& [rank, line] : first) explanation.evidence.push_back(&line->fact->event);
   explanation.text = (all ? "All " : "All reporting ") + std::to_string(first.size()) +

@@ -40,7 +40,7 @@ bool never_a_node(const Explanation& explanation) {
 }
 
 bool counts(const FailureCase& failure, const Explanation& explanation) {
-  if (explanation.whole_workload || never_a_node(explanation)) return false;
+  if (never_a_node(explanation)) return false;
   if (explanation.hardware) return true;
   // A single rank is the whole workload: nothing tells its own error from the node's.
   return !explanation.node.empty() && failure.attempt.ranks.size() != 1;

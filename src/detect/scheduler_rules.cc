@@ -183,7 +183,6 @@ std::optional<Explanation> rule_after_success(const FailureCase& failure) {
   explanation.subject = Subject::of_attempt(failure.attempt.id);
   explanation.node.clear();
   explanation.sure = true;
-  explanation.whole_workload = true;
   explanation.confidence = 0.85;
   for (auto line = finished + 1; line != failure.lines.end(); ++line)
     explanation.consequences.push_back(&line->fact->event);
@@ -197,7 +196,6 @@ std::optional<Explanation> rule_ended_on_purpose(const FailureCase& failure) {
   if (!explanation) explanation = by_words(failure);
   if (!explanation || explanation->cause == nullptr) return std::nullopt;
   explanation->sure = true;
-  explanation->whole_workload = true;
   explanation->node.clear();
   explanation->confidence = 0.95;
   add_all_lines(*explanation, failure);
@@ -232,7 +230,6 @@ std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
   if (explanation.cause == nullptr) return std::nullopt;
   explanation.subject = Subject::of_attempt(failure.attempt.id);
   explanation.sure = true;
-  explanation.whole_workload = true;
   explanation.confidence = 0.9;
   add_all_lines(explanation, failure);
   explanation.text = explanation.cause->summary +
