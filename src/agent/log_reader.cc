@@ -43,7 +43,10 @@ Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind, const
   origin.source = kind;
   origin.node = settings_.node;
   origin.path = printable(path, 1024);
-  if (kind == EventSource::kernel_log) origin.boot_id = settings_.boot_id;
+  if (kind == EventSource::kernel_log) {
+    origin.boot_id = settings_.boot_id;
+    origin.host_names = settings_.host_names;
+  }
   origin.attempt = attempt;
   origin.rank = rank;
   origin.boot_time = settings_.boot_time;
@@ -90,7 +93,8 @@ bool LogReader::poll_one(Log& log, const Sink& sink) {
   const Duration now = clock_.monotonic();
   if (bytes > 0) {
     log.last_bytes = now;
-  } else if (log.fed && now - log.last_bytes >= settings_.rest) {
+  } else if (log.fed && log.kind != EventSource::kernel_log && now - log.last_bytes >= settings_.rest) {
+    // Never a kernel log's: half of "Xid 48" is another fault, and the kernel always ends its lines.
     give(log, log.decoder.finish(clock_.now()), sink);
     log.fed = false;
   }

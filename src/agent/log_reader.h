@@ -26,6 +26,7 @@ class LogReader {
     Instant boot_time;
     Duration utc_offset{0};
     std::filesystem::path cache;  // of compiled signatures
+    std::vector<std::string> host_names = {};  // of this node in its kernel's lines; empty: any host is taken for it
     std::size_t logs_max = 512;
     std::size_t bytes_per_poll_max = 256 * 1024;  // of one log: a flood takes its turn like the others
     Duration rest = std::chrono::seconds{2};      // after so much silence an unfinished line is taken as it is

@@ -40,7 +40,8 @@ AgentRuntime::AgentRuntime(AgentSettings settings, AgentPorts ports, const Catal
       spool_(std::move(spool)),
       state_(std::move(state)),
       outbox_(settings_.node, *spool_, ports_.uplink, ports_.clock, counters, settings_.outbox),
-      logs_({settings_.node, settings_.boot_id, settings_.boot_time, settings_.utc_offset, settings_.state / "signatures"},
+      logs_({settings_.node, settings_.boot_id, settings_.boot_time, settings_.utc_offset, settings_.state / "signatures",
+             settings_.host_names},
             catalog, state_, ports_.clock, counters),
       gpu_watch_(settings_.node) {}
 

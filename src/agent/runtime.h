@@ -34,6 +34,7 @@ struct AgentSettings {
   std::string boot_id;
   Instant boot_time;
   Duration utc_offset{0};
+  std::vector<std::string> host_names;  // of this node in its kernel's lines; empty: any host is taken for it
   Spool::Limits spool;
   Outbox::Limits outbox;
   Duration poll_interval = std::chrono::milliseconds{250};  // of logs that cannot be waited for

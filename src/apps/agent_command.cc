@@ -58,12 +58,16 @@ Status catch_signals() {
   return ok_status();
 }
 
-std::string default_node() {
-  if (const char* named = std::getenv("SLURMD_NODENAME"); named != nullptr && *named != '\0') return named;
+std::string host_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   const std::string_view host(name.data());
   return std::string(host.substr(0, host.find('.')));
+}
+
+std::string default_node() {
+  if (const char* named = std::getenv("SLURMD_NODENAME"); named != nullptr && *named != '\0') return named;
+  return host_name();
 }
 
 bool loopback(std::string_view address) {
@@ -152,6 +156,7 @@ AgentSettings Agent::settings() const {
   settings.boot_id = boot_.boot_id;
   settings.boot_time = boot_.boot_time;
   settings.utc_offset = local_offset(clock_.now());
+  settings.host_names = {options_.node, host_name()};  // the scheduler's name for it may be another than its own
   settings.spool.bytes_max = static_cast<std::uint64_t>(options_.spool_mib) * 1024 * 1024;
   return settings;
 }

@@ -1,5 +1,6 @@
 #include "apps/query_command.h"
 
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -170,7 +171,9 @@ constexpr Question questions[] = {
 }  // namespace
 
 void add_store_options(CLI::App& command, QueryOptions& options) {
-  command.add_option("--store", options.store, "The controller's store")->envname("FAULTLINE_STORE")->capture_default_str();
+  // Read here and not through CLI11, which lets the environment win when several verbs share one variable.
+  if (const char* named = std::getenv("FAULTLINE_STORE"); named != nullptr && *named != '\0') options.store = named;
+  command.add_option("--store", options.store, "The controller's store (or FAULTLINE_STORE)")->capture_default_str();
   command.add_flag("--json", options.json, "Print JSON");
   command.add_option("--catalog", options.catalog, "Folder of the catalog");
 }

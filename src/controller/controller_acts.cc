@@ -189,6 +189,7 @@ void Controller::notify_loop() {
 }
 
 void Controller::answer_requests() {
+  if (!known(judged_view_.taken_at)) return;  // they wait for the scheduler's first answer, too
   const auto requests = store_.open_requests();
   if (!requests) return;
   for (const auto& request : *requests) {

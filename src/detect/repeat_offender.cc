@@ -123,9 +123,14 @@ class RepeatOffender final : public Detector {
                          [](const auto& a, const auto& b) { return a.second.at < b.second.at; }));
   }
 
+  /// What a program cannot print.
+  static bool seen_from_outside(const Blame& blame) {
+    return blame.evidence.front().source == EventSource::kernel_log || blame.evidence.front().source == EventSource::nvml;
+  }
+
   /// The same user's same error on another node: it goes where the program goes.
   bool follows_the_program(const Blame& blame) const {
-    if (blame.hardware) return false;
+    if (blame.hardware && seen_from_outside(blame)) return false;
     return std::any_of(blames_.begin(), blames_.end(), [&](const auto& entry) {
       const Blame& other = entry.second;
       const bool same_program =
@@ -143,7 +148,11 @@ class RepeatOffender final : public Detector {
       if (anew != anew_since_.end() && blame.at <= anew->second) continue;
       const bool maybe = blame.node.empty() && std::find(blame.nodes.begin(), blame.nodes.end(),
                                                          node) != blame.nodes.end();
-      if ((blame.node == node || maybe) && !follows_the_program(blame)) blames.push_back(&blame);
+      // One kernel line is one failure of the node, however many attempts it ended.
+      const bool told = std::any_of(blames.begin(), blames.end(), [&](const Blame* other) {
+        return other->evidence.front().id == blame.evidence.front().id;
+      });
+      if (!told && (blame.node == node || maybe) && !follows_the_program(blame)) blames.push_back(&blame);
     }
     std::stable_sort(blames.begin(), blames.end(),
                      [](const Blame* a, const Blame* b) { return a->at < b->at; });

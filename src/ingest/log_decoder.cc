@@ -84,6 +84,7 @@ class LogDecoder::Impl {
   void begin(Instant now);
   std::vector<Event> end(bool at_once);
   void take_line(const Line& line);
+  [[nodiscard]] bool is_our_host(std::string_view host) const;
   bool belongs_to_last_record(const Line& line, const LinePrefix& prefix);
   void scan_block();
   void take_hit(const Hit& hit);
@@ -152,9 +153,21 @@ void LogDecoder::Impl::take_line(const Line& line) {
       counters_.add("ingest_not_kernel_lines_total");
       return;
     }
+    if (!prefix.host.empty() && !is_our_host(prefix.host)) {
+      counters_.add("ingest_other_host_lines_total");
+      return;
+    }
   }
   block_.add(line.text, prefix.body, prefix.sequence.value_or(line.offset));
   if (block_.text().size() >= block_bytes_max) scan_block();
+}
+
+/// A central syslog file holds other nodes' lines, and an agent speaks for its own alone.
+bool LogDecoder::Impl::is_our_host(std::string_view host) const {
+  const auto short_name = [](std::string_view name) { return to_lower(name.substr(0, name.find('.'))); };
+  if (origin_.host_names.empty()) return true;
+  return std::any_of(origin_.host_names.begin(), origin_.host_names.end(),
+                     [&](const std::string& ours) { return short_name(ours) == short_name(host); });
 }
 
 bool LogDecoder::Impl::belongs_to_last_record(const Line& line, const LinePrefix& prefix) {
@@ -178,6 +191,12 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
       return;
     }
     if (is_driver_remark(body)) return;
+    // The driver begins its messages with its name; somebody who quotes one does not.
+    const bool of_driver = hit.signature->pattern.starts_with("NVRM: ") || hit.signature->id.starts_with("xid");
+    if (of_driver && !body.starts_with("NVRM:")) {
+      counters_.add("ingest_quoted_driver_lines_total");
+      return;
+    }
   }
   const std::string text = block_.line(hit.line);
   const LinePrefix prefix = parse_prefix(text);

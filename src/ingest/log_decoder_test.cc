@@ -81,6 +81,22 @@ TEST_F(LogDecoderTest, AnAgentsKernelLogSpeaksOfItsOwnNodeAlone) {
   EXPECT_EQ(events.at(0).reporter, "other");
 }
 
+TEST_F(LogDecoderTest, ACentralLogsLinesOfOtherHostsAreNotOurs) {
+  Origin named = kernel_origin();
+  named.host_names = {"n3", "gpu-03"};
+  EXPECT_TRUE(decode(named, "Feb 28 09:14:03 other kernel: " + xid_79 + "\n").empty());
+  EXPECT_EQ(counters_.get("ingest_other_host_lines_total"), 1U);
+  EXPECT_EQ(decode(named, "Feb 28 09:14:03 n3 kernel: " + xid_79 + "\n").size(), 1U);
+  EXPECT_EQ(decode(named, "Feb 28 09:14:03 GPU-03.dc.example kernel: " + xid_79 + "\n").size(), 1U);
+}
+
+TEST_F(LogDecoderTest, ADriversMessageThatIsOnlyQuotedIsNotTheDrivers) {
+  for (const char* quoted : {"usb 1-1: Product: ", "systemd[1]: foo.service: ", "audit: comm=\"", "docker0: log \"user text: "}) {
+    EXPECT_TRUE(decode(kernel_origin(), "[ 100.5] " + std::string(quoted) + xid_79 + "\n").empty()) << quoted;
+  }
+  EXPECT_EQ(decode(kernel_origin(), "[ 100.5] " + xid_79 + "\n").size(), 1U);
+}
+
 TEST_F(LogDecoderTest, AJobNamesNoOtherJob) {
   const std::string line =
       "slurmstepd: error: *** JOB 999 ON n1 CANCELLED AT 2026-01-02T03:04:05 DUE TO TIME LIMIT "

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -544,6 +546,21 @@ TEST(Policy, RequeueIsDueWhenTheAttemptFailedOrTheFaultIsFatalToIt) {
       EXPECT_FALSE(requeue_is_due(attempt, cause)) << to_text(state);
     }
   }
+}
+
+TEST(Policy, AFaultThatShowsAfterAJobsEndDoesNotRequeueIt) {
+  const auto requeues = [](const Scenario& s) {
+    const auto decisions = decide(s.input());
+    return std::any_of(decisions.begin(), decisions.end(), [](const Decision& decision) {
+      return decision.action.kind == ActionKind::requeue_excluding;
+    });
+  };
+  Scenario s;
+  s.view.attempts[0].ended_at = s.verdict.since - seconds{10};
+  EXPECT_TRUE(requeues(s)) << "within what clocks differ";
+  s.view.attempts[0].ended_at = s.verdict.since - seconds{11};
+  EXPECT_FALSE(requeues(s));
+  EXPECT_EQ(decide(s.input()).front().action.kind, ActionKind::drain_node) << "the node is broken all the same";
 }
 
 TEST(Policy, ReturnsOnlyWhatItsOwnDrainTookOut) {

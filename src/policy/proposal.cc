@@ -39,6 +39,13 @@ Proposal about_job(const PolicyInput& input, const Cause* cause, ActionKind kind
   return proposal;
 }
 
+/// Clocks of nodes and scheduler differ by less; what shows later than this after an attempt's end did not end it.
+constexpr Duration after_end_max = std::chrono::seconds{10};
+
+bool came_too_late(const Verdict& verdict, const Attempt& attempt) {
+  return ended(attempt.state) && known(attempt.ended_at) && verdict.since > attempt.ended_at + after_end_max;
+}
+
 bool has_node(const Attempt& attempt, const std::string& node) {
   for (const auto& name : attempt.nodes) {
     if (name == node) return true;
@@ -51,7 +58,8 @@ void propose_requeues(const PolicyInput& input, const Cause* cause,
   if (input.verdict.attempt) {
     const Attempt* attempt = input.view.attempt(*input.verdict.attempt);
     // Unknown to the scheduler: the guards say so.
-    if (attempt == nullptr || cause == nullptr || requeue_is_due(*attempt, *cause)) {
+    const bool late = attempt != nullptr && came_too_late(input.verdict, *attempt);
+    if (!late && (attempt == nullptr || cause == nullptr || requeue_is_due(*attempt, *cause))) {
       proposals.push_back(
           about_job(input, cause, ActionKind::requeue_excluding, *input.verdict.attempt));
     }

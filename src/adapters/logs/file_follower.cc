@@ -120,8 +120,9 @@ void FileFollower::place_first(Incarnation& file) {
   } else if (options_.start_at) {
     file.offset = std::min(*options_.start_at, size);
   } else {
-    file.offset = size;
-    if (cursor) file.gap = "rotated";  // it was replaced while nobody looked
+    // Replaced while nobody looked: all of it is newer than what we had read. Without a cursor it is all older than we are.
+    file.offset = cursor ? 0 : size;
+    if (cursor) file.gap = "rotated";
   }
   // The head holds only what was read: a file that is truncated and refilled later must not look like itself.
   file.head.resize(std::min<std::uint64_t>(file.head.size(), file.offset));

@@ -154,7 +154,8 @@ TEST_F(FollowerTest, CursorContinuesWhereItStoodAtALineStart) {
   EXPECT_EQ(gaps_, "");
 }
 
-TEST_F(FollowerTest, CursorOfAnotherFileIsNotBelieved) {
+// Rotated or rewritten while the agent was down: nothing in it was read before, and all of it is newer than what was.
+TEST_F(FollowerTest, AFileThatReplacedTheOneOfTheCursorIsReadFromItsStart) {
   append("one\n");
   std::string cursor;
   {
@@ -166,7 +167,7 @@ TEST_F(FollowerTest, CursorOfAnotherFileIsNotBelieved) {
   std::ofstream(path_, std::ios::binary | std::ios::trunc) << same_size << "more\n";  // same inode, other content
   auto log = follower();
   log.resume(cursor);
-  EXPECT_EQ(read(log), "");
+  EXPECT_EQ(read(log), "two\nmore\n");
   EXPECT_EQ(gaps_, "rotated ");
 }
 
