@@ -29,6 +29,8 @@
 #include "apps/output.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "ingest/log_decoder.h"
+#include "ingest/signature_database.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -132,6 +134,7 @@ class Agent {
   }
 
  private:
+  void compile_signatures();
   [[nodiscard]] AgentSettings settings() const;
   [[nodiscard]] AgentPorts ports();
 
@@ -169,11 +172,24 @@ AgentPorts Agent::ports() {
   return ports;
 }
 
+/// The slow part of a first start, before anybody can find the socket: a job that begins meanwhile must not wait for it, and
+/// no line may come while the end of a log is not known yet. What is compiled is kept on disk, not in memory.
+void Agent::compile_signatures() {
+  const auto cache = std::filesystem::path(options_.state) / "signatures";
+  std::error_code ignored;
+  std::filesystem::create_directories(cache, ignored);
+  for (const auto kind : {EventSource::kernel_log, EventSource::job_log}) {
+    const auto compiled = SignatureDatabase::open(*catalog_, layers_of(kind), cache.string(), counters_);
+    if (!compiled.ok()) spdlog::warn("signatures: {}", compiled.error().message);
+  }
+}
+
 Status Agent::start() {
   boot_ = read_boot_facts();
   auto catalog = load_catalog(options_.catalog);
   if (!catalog.ok()) return catalog.error();
   catalog_ = std::move(catalog).value();
+  compile_signatures();
   const std::string socket = expand_socket_path(options_.socket.empty() ? agent_socket_default : std::string_view(options_.socket), options_.node);
   auto door = UnixDoor::listen(socket, counters_);
   if (!door.ok()) return door.error();

@@ -58,7 +58,7 @@ start_agents() { # NODES...
   local node
   for node in "$@"; do start_agent "$node"; done
   for node in "$@"; do
-    wait_until 20 test -S "$work/agents/$node.sock" || { cat "$work/agent-$node.log"; give_up "the agent of $node did not start"; }
+    wait_until 60 test -S "$work/agents/$node.sock" || { cat "$work/agent-$node.log"; give_up "the agent of $node did not start"; }
   done
 }
 
