@@ -91,8 +91,10 @@ TEST_F(LogDecoderTest, ACentralLogsLinesOfOtherHostsAreNotOurs) {
 }
 
 TEST_F(LogDecoderTest, ADriversMessageThatIsOnlyQuotedIsNotTheDrivers) {
-  for (const char* quoted : {"usb 1-1: Product: ", "systemd[1]: foo.service: ", "audit: comm=\"", "docker0: log \"user text: "}) {
-    EXPECT_TRUE(decode(kernel_origin(), "[ 100.5] " + std::string(quoted) + xid_79 + "\n").empty()) << quoted;
+  for (const char* quoted : {"usb 1-1: Product: ", "systemd[1]: foo.service: ", "audit: comm=\"",
+                             "docker0: log \"user text: "}) {
+    EXPECT_TRUE(decode(kernel_origin(), "[ 100.5] " + std::string(quoted) + xid_79 + "\n").empty())
+        << quoted;
   }
   EXPECT_EQ(decode(kernel_origin(), "[ 100.5] " + xid_79 + "\n").size(), 1U);
 }
@@ -268,6 +270,16 @@ TEST_F(LogDecoderTest, SxidContinuationsBelongToTheirFirstLine) {
   EXPECT_EQ(events.at(0).field("severity_code"), "5");
   EXPECT_EQ(events.at(0).field("data"), "0x50610002, 0x10100030");
   EXPECT_EQ(events.at(1).field("data"), "");
+}
+
+TEST_F(LogDecoderTest, AContinuationOfADroppedLineGoesNowhere) {
+  const std::string first =
+      "nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48 LTSSM Fault Up\n";
+  const auto events = decode(
+      kernel_origin(), "[10.0] " + first + "[10.5] " + xid_79 + "\n" + "[10.6] " + first +
+                           "[10.6] nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Data {0x1}\n");
+  EXPECT_EQ(signatures(events), (Texts{"sxid.20034", "xid.79"}));
+  EXPECT_EQ(events.at(0).field("data"), "");
 }
 
 TEST_F(LogDecoderTest, TheDriversTablesAreNoEvents) {

@@ -137,6 +137,7 @@ TEST_F(Engine, WithoutSignaturesNothingHits) {
   block.add("x", 0, 0);
   EXPECT_TRUE(SignatureEngine(opened.value(), counters_).scan(block).empty());
   EXPECT_TRUE(SignatureEngine(database_, counters_).scan(LineBlock()).empty());
+  EXPECT_EQ(counters_.get("signature_scan_failures_total"), 0U);
 }
 
 TEST_F(Engine, EnginesOfOneDatabaseMayScanAtOnce) {
