@@ -164,7 +164,9 @@ void LogDecoder::Impl::take_line(const Line& line) {
 
 /// A central syslog file holds other nodes' lines, and an agent speaks for its own alone.
 bool LogDecoder::Impl::is_our_host(std::string_view host) const {
-  const auto short_name = [](std::string_view name) { return to_lower(name.substr(0, name.find('.'))); };
+  const auto short_name = [](std::string_view name) {
+    return to_lower(name.substr(0, name.find('.')));
+  };
   if (origin_.host_names.empty()) return true;
   return std::any_of(origin_.host_names.begin(), origin_.host_names.end(),
                      [&](const std::string& ours) { return short_name(ours) == short_name(host); });
@@ -192,7 +194,8 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
     }
     if (is_driver_remark(body)) return;
     // The driver begins its messages with its name; somebody who quotes one does not.
-    const bool of_driver = hit.signature->pattern.starts_with("NVRM: ") || hit.signature->id.starts_with("xid");
+    const bool of_driver =
+        hit.signature->pattern.starts_with("NVRM: ") || hit.signature->id.starts_with("xid");
     if (of_driver && !body.starts_with("NVRM:")) {
       counters_.add("ingest_quoted_driver_lines_total");
       return;

@@ -27,7 +27,8 @@ struct Origin {
   /// The node whose kernel, or rank, wrote the log; "" if the lines must say it. Of a log that many
   /// ranks wrote it is only where the log is read, and says nothing of where they ran.
   std::string node;
-  /// Names that this node has in its own logs. A kernel line of another host is then dropped and counted. Empty: any.
+  /// Names that this node has in its own logs. A kernel line of another host is then dropped and
+  /// counted. Empty: any.
   std::vector<std::string> host_names = {};
   /// Becomes RawLine::path.
   std::string path;
