@@ -66,7 +66,7 @@ struct PolicyLimits {
   double available_share_min = 0.50;                        // capacity floor: of all nodes
   int requeues_per_job_per_hour_max = 3;                    // restart loop
   int same_cause_nodes_max = 3;                             // more nodes than this with one cause in same_cause_window:
-  Duration same_cause_window = std::chrono::minutes{1};     //   a shared cause is likelier; nothing is drained
+  Duration same_cause_window = std::chrono::minutes{1};     //   a shared cause is likelier; nothing more is drained
   std::vector<ActionKind> approval_needed;                  // kinds that always ask a person
 };
 
