@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
@@ -119,7 +119,13 @@ struct Rejected {
 std::string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Rejected{"no " + path.filename().string()};
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string content;
+  std::array<char, 65536> buffer{};
+  while (in.read(buffer.data(), buffer.size()) || in.gcount() > 0) {
+    content.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  if (in.bad()) throw Rejected{path.filename().string() + " cannot be read"};
+  return content;
 }
 
 json read_manifest(const fs::path& folder) {

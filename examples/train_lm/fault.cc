@@ -134,7 +134,9 @@ std::optional<Fault> read_fault(const std::filesystem::path& file, std::string_v
   if (file.empty()) return std::nullopt;
   std::ifstream in(file);
   if (!in) return std::nullopt;
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  // Not by iterators: they throw when the file cannot be read.
+  std::string text;
+  for (std::string line; std::getline(in, line);) text += line + "\n";
   return parse_fault(text, host, step);
 }
 

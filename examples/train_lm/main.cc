@@ -40,9 +40,10 @@ void add_options(CLI::App& app, train_lm::Options& options) {
   app.add_option("--checkpoint-every", options.checkpoint_every, "In steps")
       ->check(CLI::PositiveNumber);
   app.add_option("--checkpoints-kept", options.checkpoints_kept)->check(CLI::PositiveNumber);
-  app.add_option("--fault-file", options.fault_file,
-                 "Read before each all-reduce: 'HOST ecc|launch|oom|assert|exception|hang|sigkill|nan|"
-                 "bitflip|slow [step=N] [ms=N]'; host * is every host");
+  app.add_option(
+      "--fault-file", options.fault_file,
+      "Read before each all-reduce: 'HOST ecc|launch|oom|assert|exception|hang|sigkill|nan|"
+      "bitflip|slow [step=N] [ms=N]'; host * is every host");
   app.option_defaults()->always_capture_default();
 }
 

@@ -17,8 +17,9 @@ inline constexpr int execute_attempts_max = 5;
 class Executor {
  public:
   /// All must outlive the executor.
-  /// `recovery_window`: an intent that did not happen is still carried out by recover() this long after it was recorded, if that
-  /// is longer than the action's own deadline; a scheduler that restarts must not cost a drain.
+  /// `recovery_window`: an intent that did not happen is still carried out by recover() this long
+  /// after it was recorded, if that is longer than the action's own deadline; a scheduler that
+  /// restarts must not cost a drain.
   Executor(Journal& journal, Actuator& actuator, const Clock& clock, Counters& counters,
            Duration recovery_window = Duration{0});
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/small_file.h"
+#include "base/small_file.h"
 #include "model/json.h"
 
 namespace faultline {
@@ -16,9 +16,11 @@ std::string text_of(const nlohmann::json& object, const char* key) {
   return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
-/// /dev/kmsg and the journal name the boot in their cursors. A plain file does not: what was added to it
-/// before the reboot cannot be told from what came after.
-bool boot_aware(std::string_view source) { return source == "/dev/kmsg" || source.starts_with("journal"); }
+/// /dev/kmsg and the journal name the boot in their cursors. A plain file does not: what was added
+/// to it before the reboot cannot be told from what came after.
+bool boot_aware(std::string_view source) {
+  return source == "/dev/kmsg" || source.starts_with("journal");
+}
 
 }  // namespace
 
@@ -28,10 +30,12 @@ AgentState AgentState::load(std::filesystem::path file, std::string boot_id, Ins
   state.boot_id_ = std::move(boot_id);
   state.first_start_ = now;
   const auto content = read_small_file(state.file_, file_bytes_max);
-  const auto parsed = content.ok() ? parse_json(content.value()) : Result<nlohmann::json>(content.error());
+  const auto parsed =
+      content.ok() ? parse_json(content.value()) : Result<nlohmann::json>(content.error());
   if (!parsed.ok() || !parsed->is_object()) return state;
   const nlohmann::json& object = parsed.value();
-  // A first start in the future means that the clock was wrong then or is now. Believing it would silence the node.
+  // A first start in the future means that the clock was wrong then or is now. Believing it would
+  // silence the node.
   const auto first = parse_instant(text_of(object, "first_start"));
   if (first && *first <= now) state.first_start_ = *first;
   state.new_boot_ = text_of(object, "boot_id") != state.boot_id_;
@@ -65,7 +69,8 @@ void AgentState::drop_cursor(std::string_view source) {
 }
 
 Status AgentState::save() {
-  nlohmann::json object = {{"boot_id", boot_id_}, {"first_start", to_text(first_start_)}, {"cursors", cursors_}};
+  nlohmann::json object = {
+      {"boot_id", boot_id_}, {"first_start", to_text(first_start_)}, {"cursors", cursors_}};
   FAULTLINE_TRY(write_small_file(file_, dump(object), true));
   changed_ = false;
   return ok_status();

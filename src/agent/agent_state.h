@@ -1,5 +1,5 @@
-// What the agent remembers between its runs: when it first ran here, the boot it last ran in, and how far it had read each
-// log. It is what keeps old lines from being reported as news.
+// What the agent remembers between its runs: when it first ran here, the boot it last ran in, and
+// how far it had read each log. It is what keeps old lines from being reported as news.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,9 @@ namespace faultline {
 
 class AgentState {
  public:
-  /// Reads the file; a missing or damaged one is a first start. `boot_id` is that of now: cursors of another boot are
-  /// kept only for sources that know boots themselves, /dev/kmsg and the journal.
+  /// Reads the file; a missing or damaged one is a first start. `boot_id` is that of now: cursors
+  /// of another boot are kept only for sources that know boots themselves, /dev/kmsg and the
+  /// journal.
   static AgentState load(std::filesystem::path file, std::string boot_id, Instant now);
 
   /// True if the last run was in another boot, or there was none.

@@ -40,29 +40,33 @@ Event GpuWatch::make(EventKind kind, const std::string& pci, Instant now) const 
   return event;
 }
 
-/// Writes what got worse or changed into `fields`. Without an earlier sample only a bad state counts, not a counter:
-/// errors of before the agent's time are not news.
+/// Writes what got worse or changed into `fields`. Without an earlier sample only a bad state
+/// counts, not a counter: errors of before the agent's time are not news.
 void GpuWatch::compare(const GpuSample* before, const GpuSample& now, Fields& fields) {
   const auto rose = [](const auto& old_value, const auto& new_value) {
     return old_value && new_value && *new_value > *old_value;
   };
   if (before != nullptr && rose(before->ecc_uncorrected_total, now.ecc_uncorrected_total)) {
     fields["ecc_uncorrected_total"] = std::to_string(*now.ecc_uncorrected_total);
-    fields["ecc_uncorrected_new"] = std::to_string(*now.ecc_uncorrected_total - *before->ecc_uncorrected_total);
+    fields["ecc_uncorrected_new"] =
+        std::to_string(*now.ecc_uncorrected_total - *before->ecc_uncorrected_total);
   }
   if (before != nullptr && rose(before->remapped_rows_uncorrected, now.remapped_rows_uncorrected)) {
     fields["remapped_rows_uncorrected"] = std::to_string(*now.remapped_rows_uncorrected);
   }
-  const auto flag = [&](const char* name, std::optional<bool> old_value, std::optional<bool> new_value) {
+  const auto flag = [&](const char* name, std::optional<bool> old_value,
+                        std::optional<bool> new_value) {
     if (new_value && *new_value != old_value.value_or(false)) fields[name] = *new_value ? "1" : "0";
   };
-  flag("remap_pending", before == nullptr ? std::nullopt : before->remap_pending, now.remap_pending);
+  flag("remap_pending", before == nullptr ? std::nullopt : before->remap_pending,
+       now.remap_pending);
   flag("remap_failed", before == nullptr ? std::nullopt : before->remap_failed, now.remap_failed);
   const std::int64_t old_action = before == nullptr ? 0 : before->recovery_action.value_or(0);
   if (now.recovery_action && *now.recovery_action != old_action) {
     fields["recovery_action"] = std::to_string(*now.recovery_action);
   }
-  const std::uint64_t old_bits = before == nullptr ? 0 : before->throttle_reasons.value_or(0) & judged_throttles;
+  const std::uint64_t old_bits =
+      before == nullptr ? 0 : before->throttle_reasons.value_or(0) & judged_throttles;
   const std::uint64_t new_bits = now.throttle_reasons.value_or(old_bits) & judged_throttles;
   if (new_bits != old_bits) {
     fields["throttle"] = throttle_names(new_bits);
@@ -84,7 +88,8 @@ std::vector<Event> GpuWatch::observe(const std::vector<GpuSample>& samples, Inst
     compare(fresh ? nullptr : &it->second.last, sample, fields);
     if (fresh) {
       Event identity = make(EventKind::gpu_identity, pci, now);
-      identity.fields = {{"uuid", printable(sample.uuid, 96)}, {"serial", printable(sample.serial, 64)},
+      identity.fields = {{"uuid", printable(sample.uuid, 96)},
+                         {"serial", printable(sample.serial, 64)},
                          {"index", std::to_string(sample.index)}};
       events.push_back(std::move(identity));
     } else if (it->second.missing) {
@@ -104,7 +109,8 @@ std::vector<Event> GpuWatch::observe(const std::vector<GpuSample>& samples, Inst
     if (seen.contains(pci) || known.missing) continue;
     known.missing = true;
     Event gone = make(EventKind::gpu_sample, pci, now);
-    gone.fields = {{"missing", "1"}, {"gpu_uuid", printable(known.identity.uuid, 96)},
+    gone.fields = {{"missing", "1"},
+                   {"gpu_uuid", printable(known.identity.uuid, 96)},
                    {"gpu_serial", printable(known.identity.serial, 64)}};
     events.push_back(std::move(gone));
   }

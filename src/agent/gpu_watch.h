@@ -1,5 +1,6 @@
-// Turns NVML readings into facts: who each GPU is, once, and a reading only when something changed that can be judged. A
-// temperature is not a fact worth sending every ten seconds from ten thousand GPUs; a new uncorrectable error is.
+// Turns NVML readings into facts: who each GPU is, once, and a reading only when something changed
+// that can be judged. A temperature is not a fact worth sending every ten seconds from ten thousand
+// GPUs; a new uncorrectable error is.
 #pragma once
 
 #include <map>
@@ -16,7 +17,8 @@ class GpuWatch {
  public:
   explicit GpuWatch(std::string node) : node_(std::move(node)) {}
 
-  /// The events that this round of samples is worth: kind, subject and fields; the caller adds the rest.
+  /// The events that this round of samples is worth: kind, subject and fields; the caller adds the
+  /// rest.
   std::vector<Event> observe(const std::vector<GpuSample>& samples, Instant now);
 
   struct Identity {

@@ -49,19 +49,24 @@ TEST(GpuWatch, IdentityOnceAndSilenceWhileHealthy) {
 }
 
 TEST(GpuWatch, WhatIsWorthAnEvent) {
-  EXPECT_EQ(fields_after([](GpuSample& s) { s.ecc_uncorrected_total = 3; }).at("ecc_uncorrected_new"), "1");
+  EXPECT_EQ(
+      fields_after([](GpuSample& s) { s.ecc_uncorrected_total = 3; }).at("ecc_uncorrected_new"),
+      "1");
   EXPECT_EQ(fields_after([](GpuSample& s) { s.remap_failed = true; }).at("remap_failed"), "1");
   EXPECT_EQ(fields_after([](GpuSample& s) { s.remap_pending = true; }).at("remap_pending"), "1");
   EXPECT_EQ(fields_after([](GpuSample& s) { s.recovery_action = 2; }).at("recovery_action"), "2");
-  EXPECT_EQ(fields_after([](GpuSample& s) { s.throttle_reasons = 0x48; }).at("throttle"), "hw_slowdown,hw_thermal");
+  EXPECT_EQ(fields_after([](GpuSample& s) { s.throttle_reasons = 0x48; }).at("throttle"),
+            "hw_slowdown,hw_thermal");
 }
 
 TEST(GpuWatch, WhatIsNot) {
   EXPECT_TRUE(fields_after([](GpuSample& s) { s.temperature_c = 85; }).empty());
   EXPECT_TRUE(fields_after([](GpuSample& s) { s.ecc_corrected_total = 900; }).empty());
-  EXPECT_TRUE(fields_after([](GpuSample& s) { s.ecc_uncorrected_total = 0; }).empty()) << "reset by an operator";
+  EXPECT_TRUE(fields_after([](GpuSample& s) { s.ecc_uncorrected_total = 0; }).empty())
+      << "reset by an operator";
   EXPECT_TRUE(fields_after([](GpuSample& s) { s.throttle_reasons = 0x4; }).empty()) << "power cap";
-  EXPECT_TRUE(fields_after([](GpuSample& s) { s.throttle_reasons.reset(); }).empty()) << "not read this time";
+  EXPECT_TRUE(fields_after([](GpuSample& s) { s.throttle_reasons.reset(); }).empty())
+      << "not read this time";
   EXPECT_TRUE(fields_after([](GpuSample& s) { s.ecc_uncorrected_total.reset(); }).empty());
 }
 

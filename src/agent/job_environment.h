@@ -1,5 +1,6 @@
-// The job that a process's environment names, in the spelling that all of faultline uses: "123", "123_4" for an array task,
-// "123+1" for a part of a heterogeneous job. One place, because the launcher and /proc must agree.
+// The job that a process's environment names, in the spelling that all of faultline uses: "123",
+// "123_4" for an array task, "123+1" for a part of a heterogeneous job. One place, because the
+// launcher and /proc must agree.
 #pragma once
 
 #include <functional>

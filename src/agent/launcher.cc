@@ -16,13 +16,16 @@ constexpr std::size_t path_bytes_max = 4096;
 constexpr std::size_t gpus_max = 64;
 constexpr std::size_t ruling_bytes_max = 4096;
 
-Error wrong(std::string_view what) { return Error{ErrorCode::invalid_argument, "launcher: " + std::string(what)}; }
+Error wrong(std::string_view what) {
+  return Error{ErrorCode::invalid_argument, "launcher: " + std::string(what)};
+}
 
 std::int64_t to_ms(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
-/// A reader of one object that remembers whether something was malformed; a missing key is the default.
+/// A reader of one object that remembers whether something was malformed; a missing key is the
+/// default.
 class Reader {
  public:
   explicit Reader(const json& object) : object_(object) {}
@@ -30,14 +33,16 @@ class Reader {
   std::string text(const char* key, std::size_t bytes_max) {
     const auto it = object_.find(key);
     if (it == object_.end()) return {};
-    if (!it->is_string() || it->get_ref<const std::string&>().size() > bytes_max) return fail<std::string>(key);
+    if (!it->is_string() || it->get_ref<const std::string&>().size() > bytes_max)
+      return fail<std::string>(key);
     return it->get<std::string>();
   }
   std::int64_t number(const char* key, std::int64_t absent, std::int64_t low, std::int64_t high) {
     const auto it = object_.find(key);
     if (it == object_.end()) return absent;
     // A whole number above 2^63 is unsigned in the parser and would wrap.
-    const bool fits = it->is_number_integer() && (!it->is_number_unsigned() || it->get<std::uint64_t>() <= INT64_MAX);
+    const bool fits = it->is_number_integer() &&
+                      (!it->is_number_unsigned() || it->get<std::uint64_t>() <= INT64_MAX);
     const auto value = fits ? it->get<std::int64_t>() : low - 1;
     return value < low || value > high ? fail<std::int64_t>(key) : value;
   }
@@ -52,7 +57,8 @@ class Reader {
     if (it == object_.end()) return out;
     if (!it->is_array() || it->size() > count_max) return fail<std::vector<std::string>>(key);
     for (const json& item : *it) {
-      if (!item.is_string() || item.get_ref<const std::string&>().size() > bytes_max) return fail<std::vector<std::string>>(key);
+      if (!item.is_string() || item.get_ref<const std::string&>().size() > bytes_max)
+        return fail<std::vector<std::string>>(key);
       out.push_back(item.get<std::string>());
     }
     return out;
@@ -85,7 +91,8 @@ void read_start(Reader& reader, LauncherMessage& message) {
   message.node = reader.text("node", 253);
   if (!message.node.empty() && !valid_node_name(message.node)) reader.fail<int>("node");
   message.log = reader.text("log", path_bytes_max);
-  if (!message.log.empty() && (message.log.front() != '/' || message.log.find('\0') != std::string::npos)) {
+  if (!message.log.empty() &&
+      (message.log.front() != '/' || message.log.find('\0') != std::string::npos)) {
     reader.fail<int>("log");
   }
   message.log_start = static_cast<std::uint64_t>(reader.number("log_start", 0, 0, INT64_MAX));
@@ -93,9 +100,12 @@ void read_start(Reader& reader, LauncherMessage& message) {
 }
 
 void read_end(Reader& reader, LauncherMessage& message) {
-  if (reader.has("exit_code")) message.exit_code = static_cast<std::int32_t>(reader.number("exit_code", 0, 0, 255));
-  if (reader.has("signal")) message.signal = static_cast<std::int32_t>(reader.number("signal", 0, 1, 64));
-  if (message.exit_code.has_value() == message.signal.has_value()) reader.fail<int>("exit_code or signal");
+  if (reader.has("exit_code"))
+    message.exit_code = static_cast<std::int32_t>(reader.number("exit_code", 0, 0, 255));
+  if (reader.has("signal"))
+    message.signal = static_cast<std::int32_t>(reader.number("signal", 0, 1, 64));
+  if (message.exit_code.has_value() == message.signal.has_value())
+    reader.fail<int>("exit_code or signal");
   message.core_dumped = reader.flag("core_dumped");
 }
 
@@ -125,12 +135,19 @@ Result<json> parse_object(std::string_view line) {
 }  // namespace
 
 std::string to_line(const LauncherMessage& message) {
-  json object = {{"verb", std::string(to_text(message.verb))}, {"job", message.attempt.job}, {"restart", message.attempt.restart},
-                 {"rank", message.rank}, {"at", to_text(message.at)}};
+  json object = {{"verb", std::string(to_text(message.verb))},
+                 {"job", message.attempt.job},
+                 {"restart", message.attempt.restart},
+                 {"rank", message.rank},
+                 {"at", to_text(message.at)}};
   switch (message.verb) {
     case LauncherVerb::rank_started:
-      object.update({{"local_rank", message.local_rank}, {"world", message.world}, {"pid", message.pid},
-                     {"node", message.node}, {"log", message.log}, {"log_start", message.log_start},
+      object.update({{"local_rank", message.local_rank},
+                     {"world", message.world},
+                     {"pid", message.pid},
+                     {"node", message.node},
+                     {"log", message.log},
+                     {"log_start", message.log_start},
                      {"gpus", message.gpus}});
       break;
     case LauncherVerb::rank_exited:
@@ -142,16 +159,17 @@ std::string to_line(const LauncherMessage& message) {
     case LauncherVerb::progress_resumed:
       object.update({{"silent_ms", to_ms(message.silent)}, {"usual_ms", to_ms(message.usual)}});
       break;
-    case LauncherVerb::await_ruling:
-      break;
+    case LauncherVerb::await_ruling: break;
   }
   return dump(object);
 }
 
 std::string to_line(const LauncherReply& reply) {
-  json object = {{"kind", std::string(to_text(reply.kind))}, {"final", reply.final},
+  json object = {{"kind", std::string(to_text(reply.kind))},
+                 {"final", reply.final},
                  {"text", printable_lines(reply.text)}};
-  if (!reply.attempt.job.empty()) object.update({{"job", reply.attempt.job}, {"restart", reply.attempt.restart}});
+  if (!reply.attempt.job.empty())
+    object.update({{"job", reply.attempt.job}, {"restart", reply.attempt.restart}});
   return dump(object);
 }
 
@@ -186,7 +204,8 @@ Result<LauncherReply> parse_launcher_reply(std::string_view line) {
   const auto kind = parse_enum<LauncherReply::Kind>(reader.text("kind", 64));
   if (!kind) return wrong("unknown reply");
   reply.kind = *kind;
-  if (reader.has("job")) reply.attempt = read_attempt(reader);  // a refused line may not have named one
+  if (reader.has("job"))
+    reply.attempt = read_attempt(reader);  // a refused line may not have named one
   reply.final = reader.flag("final");
   reply.text = reader.text("text", launcher_line_bytes_max);
   if (!reader.problem().empty()) return wrong(reader.problem());

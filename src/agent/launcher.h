@@ -1,5 +1,5 @@
-// What `faultline run` and the node's agent say to each other: one JSON object a line, over a Unix socket. The text form is
-// here because both ends need it; the sockets are an adapter.
+// What `faultline run` and the node's agent say to each other: one JSON object a line, over a Unix
+// socket. The text form is here because both ends need it; the sockets are an adapter.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,15 @@
 
 namespace faultline {
 
-enum class LauncherVerb { rank_started, rank_exited, progress_stalled, progress_resumed, await_ruling };
-FAULTLINE_ENUM_NAMES(LauncherVerb, "rank_started", "rank_exited", "progress_stalled", "progress_resumed",
-                     "await_ruling");
+enum class LauncherVerb {
+  rank_started,
+  rank_exited,
+  progress_stalled,
+  progress_resumed,
+  await_ruling
+};
+FAULTLINE_ENUM_NAMES(LauncherVerb, "rank_started", "rank_exited", "progress_stalled",
+                     "progress_resumed", "await_ruling");
 
 inline constexpr std::size_t launcher_line_bytes_max = 16 * 1024;
 
@@ -33,7 +39,7 @@ struct LauncherMessage {
   std::int32_t world = 0;
   std::int64_t pid = 0;  // of the wrapped process
   std::string node;
-  std::string log;  // absolute path of the rank's log, "" if there is none
+  std::string log;              // absolute path of the rank's log, "" if there is none
   std::uint64_t log_start = 0;  // where this attempt's lines begin in it
   std::vector<std::string> gpus;
 
@@ -64,7 +70,8 @@ FAULTLINE_ENUM_NAMES(LauncherReply::Kind, "ruling", "refused");
 /// One line without its newline.
 std::string to_line(const LauncherMessage& message);
 std::string to_line(const LauncherReply& reply);
-/// invalid_argument says what is wrong. Unknown keys are ignored, so that old and new versions can talk.
+/// invalid_argument says what is wrong. Unknown keys are ignored, so that old and new versions can
+/// talk.
 Result<LauncherMessage> parse_launcher_message(std::string_view line);
 Result<LauncherReply> parse_launcher_reply(std::string_view line);
 
@@ -75,7 +82,8 @@ struct LauncherPeer {
   std::int64_t pid = 0;
 };
 
-/// The agent's end: where launchers come in. Owned and polled by the agent's one thread; nothing in it blocks.
+/// The agent's end: where launchers come in. Owned and polled by the agent's one thread; nothing in
+/// it blocks.
 class LauncherDoor {
  public:
   struct Arrival {

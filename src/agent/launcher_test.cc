@@ -43,7 +43,8 @@ TEST(LauncherProtocol, MessagesComeBackAsTheyWere) {
 }
 
 TEST(LauncherProtocol, RepliesComeBackAsTheyWere) {
-  const LauncherReply ruling{LauncherReply::Kind::ruling, {"123", 1}, true, "n3: Uncorrectable ECC\ndrained"};
+  const LauncherReply ruling{
+      LauncherReply::Kind::ruling, {"123", 1}, true, "n3: Uncorrectable ECC\ndrained"};
   EXPECT_EQ(parse_launcher_reply(to_line(ruling)).value(), ruling);
   const LauncherReply refused{LauncherReply::Kind::refused, {}, false, "line too long"};
   EXPECT_EQ(parse_launcher_reply(to_line(refused)).value(), refused);
@@ -63,19 +64,33 @@ TEST(LauncherProtocol, RefusesWhatIsNoMessage) {
     return text.replace(at, from.size(), to);
   };
   for (const std::string& line : {
-           std::string(), std::string("null"), std::string("[]"), std::string("{}"), std::string("{\"verb\":\"x\"}"),
-           std::string(10000, '['), std::string(launcher_line_bytes_max + 1, ' '), std::string("\xff\xfe"),
-           with("\"123_4\"", "\"../etc\""), with("\"123_4\"", "7"), with("\"rank\":3", "\"rank\":-1"),
-           with("\"rank\":3", "\"rank\":99999999999999999999"), with("\"rank\":3", "\"rank\":18446744073709551615"),
-           with("\"rank\":3", "\"rank\":1.5"), with("\"pid\":4711", "\"pid\":-4"), with("\"/home", "\"home"),
-           with("\"n3\"", "\"n3;rm\""), with("\"2026-", "\"nonsense"), with("\"restart\":2", "\"restart\":-2"),
+           std::string(),
+           std::string("null"),
+           std::string("[]"),
+           std::string("{}"),
+           std::string("{\"verb\":\"x\"}"),
+           std::string(10000, '['),
+           std::string(launcher_line_bytes_max + 1, ' '),
+           std::string("\xff\xfe"),
+           with("\"123_4\"", "\"../etc\""),
+           with("\"123_4\"", "7"),
+           with("\"rank\":3", "\"rank\":-1"),
+           with("\"rank\":3", "\"rank\":99999999999999999999"),
+           with("\"rank\":3", "\"rank\":18446744073709551615"),
+           with("\"rank\":3", "\"rank\":1.5"),
+           with("\"pid\":4711", "\"pid\":-4"),
+           with("\"/home", "\"home"),
+           with("\"n3\"", "\"n3;rm\""),
+           with("\"2026-", "\"nonsense"),
+           with("\"restart\":2", "\"restart\":-2"),
        }) {
     EXPECT_FALSE(parse_launcher_message(line).ok()) << line.substr(0, 200);
   }
 }
 
 TEST(LauncherProtocol, AnExitIsACodeOrASignal) {
-  const std::string head = R"({"verb":"rank_exited","job":"1","rank":0,"at":"2026-11-29T21:18:32Z")";
+  const std::string head =
+      R"({"verb":"rank_exited","job":"1","rank":0,"at":"2026-11-29T21:18:32Z")";
   EXPECT_TRUE(parse_launcher_message(head + R"(,"exit_code":1})").ok());
   EXPECT_FALSE(parse_launcher_message(head + "}").ok());
   EXPECT_FALSE(parse_launcher_message(head + R"(,"exit_code":1,"signal":9})").ok());

@@ -14,10 +14,16 @@ constexpr Duration time_slack = std::chrono::seconds{2};
 
 }  // namespace
 
-LogReader::LogReader(Settings settings, const Catalog& catalog, AgentState& state, const Clock& clock, Counters& counters)
-    : settings_(std::move(settings)), catalog_(catalog), state_(state), clock_(clock), counters_(counters) {}
+LogReader::LogReader(Settings settings, const Catalog& catalog, AgentState& state,
+                     const Clock& clock, Counters& counters)
+    : settings_(std::move(settings)),
+      catalog_(catalog),
+      state_(state),
+      clock_(clock),
+      counters_(counters) {}
 
-/// Compiled when the first log of the kind comes: an agent without job logs never holds their patterns.
+/// Compiled when the first log of the kind comes: an agent without job logs never holds their
+/// patterns.
 Result<std::shared_ptr<const SignatureDatabase>> LogReader::database(EventSource kind) {
   if (const auto it = databases_.find(kind); it != databases_.end()) return it->second;
   auto opened = SignatureDatabase::open(catalog_, layers_of(kind), settings_.cache, counters_);
@@ -25,8 +31,9 @@ Result<std::shared_ptr<const SignatureDatabase>> LogReader::database(EventSource
   return opened;
 }
 
-Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind, const std::optional<AttemptId>& attempt,
-                      std::int32_t rank, const Sink& sink) {
+Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind,
+                      const std::optional<AttemptId>& attempt, std::int32_t rank,
+                      const Sink& sink) {
   const std::string path = source->path();
   if (logs_.size() >= settings_.logs_max && !follows(path)) {
     counters_.add("agent_logs_refused_total");
@@ -52,9 +59,17 @@ Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind, const
   origin.boot_time = settings_.boot_time;
   origin.utc_offset = settings_.utc_offset;
   if (const std::string cursor = state_.cursor(path); !cursor.empty()) source->resume(cursor);
-  // The first poll places a file's cursor: without it, lines written before the next turn would count as old.
-  Log log{std::move(source), kind, attempt, LogDecoder(catalog_, patterns.value(), std::move(origin), counters_),
-          {}, false, false, clock_.monotonic(), std::nullopt};
+  // The first poll places a file's cursor: without it, lines written before the next turn would
+  // count as old.
+  Log log{std::move(source),
+          kind,
+          attempt,
+          LogDecoder(catalog_, patterns.value(), std::move(origin), counters_),
+          {},
+          false,
+          false,
+          clock_.monotonic(),
+          std::nullopt};
   const auto placed = logs_.emplace(path, std::move(log)).first;
   poll_one(placed->second, sink);
   return ok_status();
@@ -93,8 +108,10 @@ bool LogReader::poll_one(Log& log, const Sink& sink) {
   const Duration now = clock_.monotonic();
   if (bytes > 0) {
     log.last_bytes = now;
-  } else if (log.fed && log.kind != EventSource::kernel_log && now - log.last_bytes >= settings_.rest) {
-    // Never a kernel log's: half of "Xid 48" is another fault, and the kernel always ends its lines.
+  } else if (log.fed && log.kind != EventSource::kernel_log &&
+             now - log.last_bytes >= settings_.rest) {
+    // Never a kernel log's: half of "Xid 48" is another fault, and the kernel always ends its
+    // lines.
     give(log, log.decoder.finish(clock_.now()), sink);
     log.fed = false;
   }
@@ -128,10 +145,12 @@ void LogReader::give(const Log& log, std::vector<Event> events, const Sink& sink
   }
 }
 
-/// A kernel line of before the agent's first start, or of an earlier boot, was somebody else's news.
+/// A kernel line of before the agent's first start, or of an earlier boot, was somebody else's
+/// news.
 bool LogReader::stale(const Log& log, const Event& event) const {
   if (log.kind != EventSource::kernel_log || !known(event.observed_at)) return false;
-  return event.observed_at + time_slack < state_.first_start() || event.observed_at + time_slack < settings_.boot_time;
+  return event.observed_at + time_slack < state_.first_start() ||
+         event.observed_at + time_slack < settings_.boot_time;
 }
 
 void LogReader::say_gap(const Log& log, const Chunk& chunk, const Sink& sink) const {
@@ -183,7 +202,8 @@ void LogReader::keep_cursors() {
 std::vector<int> LogReader::wait_descriptors() const {
   std::vector<int> descriptors;
   for (const auto& [path, log] : logs_) {
-    if (const int descriptor = log.source->wait_descriptor(); descriptor >= 0) descriptors.push_back(descriptor);
+    if (const int descriptor = log.source->wait_descriptor(); descriptor >= 0)
+      descriptors.push_back(descriptor);
   }
   return descriptors;
 }

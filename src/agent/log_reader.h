@@ -26,19 +26,23 @@ class LogReader {
     Instant boot_time;
     Duration utc_offset{0};
     std::filesystem::path cache;  // of compiled signatures
-    std::vector<std::string> host_names = {};  // of this node in its kernel's lines; empty: any host is taken for it
+    std::vector<std::string> host_names =
+        {};  // of this node in its kernel's lines; empty: any host is taken for it
     std::size_t logs_max = 512;
-    std::size_t bytes_per_poll_max = 256 * 1024;  // of one log: a flood takes its turn like the others
-    Duration rest = std::chrono::seconds{2};      // after so much silence an unfinished line is taken as it is
+    std::size_t bytes_per_poll_max =
+        256 * 1024;  // of one log: a flood takes its turn like the others
+    Duration rest =
+        std::chrono::seconds{2};  // after so much silence an unfinished line is taken as it is
   };
   using Sink = std::function<void(Event)>;
 
-  LogReader(Settings settings, const Catalog& catalog, AgentState& state, const Clock& clock, Counters& counters);
+  LogReader(Settings settings, const Catalog& catalog, AgentState& state, const Clock& clock,
+            Counters& counters);
 
-  /// Follows a log, from its kept cursor if it has one. A path that is followed already is replaced; what it had left is
-  /// read first and goes to `sink`.
-  Status add(std::unique_ptr<LogSource> source, EventSource kind, const std::optional<AttemptId>& attempt,
-             std::int32_t rank, const Sink& sink);
+  /// Follows a log, from its kept cursor if it has one. A path that is followed already is
+  /// replaced; what it had left is read first and goes to `sink`.
+  Status add(std::unique_ptr<LogSource> source, EventSource kind,
+             const std::optional<AttemptId>& attempt, std::int32_t rank, const Sink& sink);
   /// Reads on in every log. True if one of them has more at once.
   bool poll(const Sink& sink);
   /// Reads one log to its present end.

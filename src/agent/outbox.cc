@@ -11,8 +11,14 @@
 
 namespace faultline {
 
-Outbox::Outbox(std::string node, Spool& spool, Uplink& uplink, const Clock& clock, Counters& counters, Limits limits)
-    : node_(std::move(node)), spool_(spool), uplink_(uplink), clock_(clock), counters_(counters), limits_(limits),
+Outbox::Outbox(std::string node, Spool& spool, Uplink& uplink, const Clock& clock,
+               Counters& counters, Limits limits)
+    : node_(std::move(node)),
+      spool_(spool),
+      uplink_(uplink),
+      clock_(clock),
+      counters_(counters),
+      limits_(limits),
       batch_events_(limits.batch_events_max) {}
 
 void Outbox::add(Event event) {
@@ -72,7 +78,8 @@ bool Outbox::send_batch(Duration deadline) {
     failed(sent.error());
     return false;
   }
-  // One event that the controller will never take must not stop all others: halve until it stands alone.
+  // One event that the controller will never take must not stop all others: halve until it stands
+  // alone.
   if (events.size() > 1) {
     batch_events_ = events.size() / 2;
     return true;
@@ -90,14 +97,16 @@ void Outbox::failed(const Error& error) {
   const int doublings = std::min(failures_++, 16);
   const Duration pause = std::min(limits_.pause_max, limits_.pause_min * (1 << doublings));
   // A fifth earlier or later: ten thousand agents must not come back in the same moment.
-  const auto share = static_cast<std::int64_t>(StableHash().add(node_).add(std::int64_t{failures_}).value() % 400);
+  const auto share =
+      static_cast<std::int64_t>(StableHash().add(node_).add(std::int64_t{failures_}).value() % 400);
   quiet_until_ = clock_.monotonic() + pause * (800 + share) / 1000;
 }
 
 void Outbox::turn() {
   const Duration now = clock_.monotonic();
   if (now < quiet_until_) return;
-  constexpr int batches_per_turn_max = 8;  // sources and launchers get their turn while a long spool is sent
+  constexpr int batches_per_turn_max =
+      8;  // sources and launchers get their turn while a long spool is sent
   const bool due = spool_.pending() >= limits_.batch_events_max || now >= batch_due_;
   for (int i = 0; due && i < batches_per_turn_max && spool_.pending() > 0; ++i) {
     if (!send_batch(limits_.send_deadline)) return;

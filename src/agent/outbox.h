@@ -1,5 +1,6 @@
-// The way out: every event goes to the spool first and to the controller from there, in batches, until it is acknowledged.
-// A controller that does not answer is asked again with growing pauses, each agent at its own moments.
+// The way out: every event goes to the spool first and to the controller from there, in batches,
+// until it is acknowledged. A controller that does not answer is asked again with growing pauses,
+// each agent at its own moments.
 #pragma once
 
 #include <string>
@@ -24,11 +25,14 @@ class Outbox {
     Duration pause_max = std::chrono::seconds{10};
   };
 
-  Outbox(std::string node, Spool& spool, Uplink& uplink, const Clock& clock, Counters& counters, Limits limits);
+  Outbox(std::string node, Spool& spool, Uplink& uplink, const Clock& clock, Counters& counters,
+         Limits limits);
 
-  /// Completes the event (reporter, id) and takes it; one that no controller would accept is counted and dropped.
+  /// Completes the event (reporter, id) and takes it; one that no controller would accept is
+  /// counted and dropped.
   void add(Event event);
-  /// Puts what was added on disk. True if there was something; afterwards cursors may be moved past it.
+  /// Puts what was added on disk. True if there was something; afterwards cursors may be moved past
+  /// it.
   bool keep();
   /// Sends what is due, and the heartbeat.
   void turn();
@@ -50,10 +54,11 @@ class Outbox {
   Counters& counters_;
   Limits limits_;
   std::vector<std::string> added_;
-  std::size_t batch_events_;   // shrinks while the controller refuses a batch, to find the event at fault
-  Duration batch_due_{0};      // when what is pending must go; meaningless if nothing is
+  std::size_t
+      batch_events_;  // shrinks while the controller refuses a batch, to find the event at fault
+  Duration batch_due_{0};  // when what is pending must go; meaningless if nothing is
   Duration heartbeat_due_{0};
-  Duration quiet_until_{0};    // after a failure
+  Duration quiet_until_{0};  // after a failure
   int failures_ = 0;
 };
 

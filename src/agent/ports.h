@@ -18,9 +18,11 @@ namespace faultline {
 /// A piece of a log as it was read.
 struct Chunk {
   std::string bytes;
-  std::uint64_t offset = 0;  // of the first byte: bytes into this incarnation of the file, or the kernel's sequence number
-  std::string incarnation;   // changes when the file was rotated, replaced or truncated, or the node rebooted
-  std::string gap;           // "" or why something before this chunk was lost: rotated, truncated, overrun
+  std::uint64_t offset = 0;  // of the first byte: bytes into this incarnation of the file, or the
+                             // kernel's sequence number
+  std::string incarnation;  // changes when the file was rotated, replaced or truncated, or the node
+                            // rebooted
+  std::string gap;  // "" or why something before this chunk was lost: rotated, truncated, overrun
   std::uint64_t gap_bytes = 0;
 };
 
@@ -29,14 +31,17 @@ class LogSource {
  public:
   virtual ~LogSource() = default;
   [[nodiscard]] virtual std::string path() const = 0;
-  /// What is new since the last call, at most `bytes_max`; an empty vector if nothing is. Never blocks.
-  /// unavailable while the file does not exist (it may come back).
+  /// What is new since the last call, at most `bytes_max`; an empty vector if nothing is. Never
+  /// blocks. unavailable while the file does not exist (it may come back).
   virtual Result<std::vector<Chunk>> poll(std::size_t bytes_max) = 0;
-  /// A descriptor that becomes readable when there may be something new, or -1 (then the agent polls).
+  /// A descriptor that becomes readable when there may be something new, or -1 (then the agent
+  /// polls).
   [[nodiscard]] virtual int wait_descriptor() const { return -1; }
-  /// Where reading stands, at the start of a line, as text for resume(); "" if there is nothing to keep.
+  /// Where reading stands, at the start of a line, as text for resume(); "" if there is nothing to
+  /// keep.
   [[nodiscard]] virtual std::string cursor() const { return {}; }
-  /// Called before the first poll with the cursor that an earlier run kept. One that does not fit any more is ignored.
+  /// Called before the first poll with the cursor that an earlier run kept. One that does not fit
+  /// any more is ignored.
   virtual void resume(std::string_view cursor) { static_cast<void>(cursor); }
 };
 
@@ -54,7 +59,8 @@ class Uplink {
     std::string text;
   };
   virtual std::vector<Ruling> take_rulings() = 0;
-  /// The agent's counters, told before each heartbeat; an uplink that cannot carry them ignores them.
+  /// The agent's counters, told before each heartbeat; an uplink that cannot carry them ignores
+  /// them.
   virtual void note_counters(const std::map<std::string, std::uint64_t, std::less<>>& counters) {
     static_cast<void>(counters);
   }
@@ -67,13 +73,14 @@ struct GpuSample {
   std::string serial;
   std::int32_t index = -1;
   std::optional<std::int64_t> temperature_c;
-  std::optional<std::uint64_t> throttle_reasons;       // NVML clocks event reasons bit mask
+  std::optional<std::uint64_t> throttle_reasons;  // NVML clocks event reasons bit mask
   std::optional<std::uint64_t> ecc_corrected_total;
   std::optional<std::uint64_t> ecc_uncorrected_total;  // aggregate, survives reboots
   std::optional<std::uint64_t> remapped_rows_uncorrected;
   std::optional<bool> remap_pending;
   std::optional<bool> remap_failed;
-  std::optional<std::int64_t> recovery_action;         // NVML: 0 none, 1 reset, 2 reboot, 3 drain p2p, 4 drain and reset
+  std::optional<std::int64_t>
+      recovery_action;  // NVML: 0 none, 1 reset, 2 reboot, 3 drain p2p, 4 drain and reset
 };
 
 class GpuSampler {
@@ -85,7 +92,7 @@ class GpuSampler {
 
 /// What is known of a process from /proc.
 struct ProcessOrigin {
-  std::string job;         // Slurm job id from its cgroup or environment, "" if unknown
+  std::string job;  // Slurm job id from its cgroup or environment, "" if unknown
   std::uint32_t restart = 0;
   std::int32_t rank = -1;
   std::uint32_t uid = 0;

@@ -30,7 +30,8 @@ bool RankRegistry::add(const LauncherPeer& peer, const LauncherMessage& message)
   const auto key = std::make_pair(message.attempt, message.rank);
   const auto it = ranks_.find(key);
   const bool known = it != ranks_.end() && it->second.pid == message.pid;
-  ranks_[key] = {message.attempt, message.rank, message.pid, peer.uid, message.log, peer.connection, false};
+  ranks_[key] = {message.attempt, message.rank,    message.pid, peer.uid,
+                 message.log,     peer.connection, false};
   return !known;
 }
 
@@ -43,7 +44,8 @@ std::optional<AttemptId> RankRegistry::attempt_of_pid(std::int64_t pid) const {
   for (const auto& [key, rank] : ranks_) {
     if (rank.pid == pid && pid > 0) return rank.attempt;
   }
-  const auto it = std::find_if(past_.rbegin(), past_.rend(), [&](const Rank& rank) { return rank.pid == pid && pid > 0; });
+  const auto it = std::find_if(past_.rbegin(), past_.rend(),
+                               [&](const Rank& rank) { return rank.pid == pid && pid > 0; });
   if (it != past_.rend()) return it->attempt;
   return std::nullopt;
 }
@@ -51,7 +53,8 @@ std::optional<AttemptId> RankRegistry::attempt_of_pid(std::int64_t pid) const {
 std::optional<AttemptId> RankRegistry::attempt_of_job(std::string_view job) const {
   std::optional<AttemptId> newest;
   for (const auto& [key, rank] : ranks_) {
-    if (key.first.job == job && (!newest || key.first.restart > newest->restart)) newest = key.first;
+    if (key.first.job == job && (!newest || key.first.restart > newest->restart))
+      newest = key.first;
   }
   return newest;
 }

@@ -1,4 +1,5 @@
-// The ranks that launchers on this node have announced: who may speak for which job, and which attempt a pid belongs to.
+// The ranks that launchers on this node have announced: who may speak for which job, and which
+// attempt a pid belongs to.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ class RankRegistry {
   /// "" if `peer` may speak for `job`, else why not. `origin` is what /proc says of the peer.
   [[nodiscard]] std::string refusal(const LauncherPeer& peer, const std::string& job,
                                     const std::optional<ProcessOrigin>& origin) const;
-  /// False if this very rank was announced before, by an earlier connection (the agent or the socket was restarted).
+  /// False if this very rank was announced before, by an earlier connection (the agent or the
+  /// socket was restarted).
   bool add(const LauncherPeer& peer, const LauncherMessage& message);
   /// nullptr if it was never announced.
   [[nodiscard]] Rank* find(const AttemptId& attempt, std::int32_t rank);

@@ -20,28 +20,32 @@ constexpr Duration ruling_interval = std::chrono::milliseconds{100};  // while s
 
 }  // namespace
 
-Result<std::unique_ptr<AgentRuntime>> AgentRuntime::open(AgentSettings settings, AgentPorts ports, const Catalog& catalog,
+Result<std::unique_ptr<AgentRuntime>> AgentRuntime::open(AgentSettings settings, AgentPorts ports,
+                                                         const Catalog& catalog,
                                                          Counters& counters) {
   auto spool = Spool::open(settings.state / "spool", settings.spool, counters);
   if (!spool.ok()) return spool.error().with_context("state folder");
-  AgentState state = AgentState::load(settings.state / "state.json", settings.boot_id, ports.clock.now());
-  if (const Status saved = state.save(); !saved.ok()) return saved.error().with_context("state folder");
-  std::unique_ptr<AgentRuntime> runtime(new AgentRuntime(std::move(settings), std::move(ports), catalog, counters,
-                                                         std::move(spool).value(), std::move(state)));
+  AgentState state =
+      AgentState::load(settings.state / "state.json", settings.boot_id, ports.clock.now());
+  if (const Status saved = state.save(); !saved.ok())
+    return saved.error().with_context("state folder");
+  std::unique_ptr<AgentRuntime> runtime(
+      new AgentRuntime(std::move(settings), std::move(ports), catalog, counters,
+                       std::move(spool).value(), std::move(state)));
   runtime->say_hello();
   return runtime;
 }
 
-AgentRuntime::AgentRuntime(AgentSettings settings, AgentPorts ports, const Catalog& catalog, Counters& counters,
-                           std::unique_ptr<Spool> spool, AgentState state)
+AgentRuntime::AgentRuntime(AgentSettings settings, AgentPorts ports, const Catalog& catalog,
+                           Counters& counters, std::unique_ptr<Spool> spool, AgentState state)
     : settings_(std::move(settings)),
       ports_(std::move(ports)),
       counters_(counters),
       spool_(std::move(spool)),
       state_(std::move(state)),
       outbox_(settings_.node, *spool_, ports_.uplink, ports_.clock, counters, settings_.outbox),
-      logs_({settings_.node, settings_.boot_id, settings_.boot_time, settings_.utc_offset, settings_.state / "signatures",
-             settings_.host_names},
+      logs_({settings_.node, settings_.boot_id, settings_.boot_time, settings_.utc_offset,
+             settings_.state / "signatures", settings_.host_names},
             catalog, state_, ports_.clock, counters),
       gpu_watch_(settings_.node) {}
 
@@ -57,7 +61,8 @@ Event AgentRuntime::about_node(EventKind kind) const {
 
 void AgentRuntime::say_hello() {
   Event started = about_node(EventKind::agent_started);
-  started.fields = {{"version", settings_.version}, {"boot_id", settings_.boot_id},
+  started.fields = {{"version", settings_.version},
+                    {"boot_id", settings_.boot_id},
                     {"first_start", to_text(state_.first_start())}};
   outbox_.add(std::move(started));
   if (!state_.new_boot()) return;
@@ -68,10 +73,12 @@ void AgentRuntime::say_hello() {
 }
 
 Status AgentRuntime::add_kernel_log(std::unique_ptr<LogSource> source) {
-  return logs_.add(std::move(source), EventSource::kernel_log, std::nullopt, -1, [this](Event event) { take(std::move(event)); });
+  return logs_.add(std::move(source), EventSource::kernel_log, std::nullopt, -1,
+                   [this](Event event) { take(std::move(event)); });
 }
 
-// --- events -----------------------------------------------------------------------------------------------------
+// --- events
+// -----------------------------------------------------------------------------------------------------
 
 void AgentRuntime::take(Event event) {
   link_to_attempt(event);
@@ -102,10 +109,12 @@ void AgentRuntime::link_to_gpu(Event& event) const {
   const GpuWatch::Identity* identity = gpu_watch_.identity(event.subject.part);
   if (identity == nullptr) return;
   if (!identity->uuid.empty()) event.fields.try_emplace("gpu_uuid", printable(identity->uuid, 96));
-  if (!identity->serial.empty()) event.fields.try_emplace("gpu_serial", printable(identity->serial, 64));
+  if (!identity->serial.empty())
+    event.fields.try_emplace("gpu_serial", printable(identity->serial, 64));
 }
 
-// --- launchers --------------------------------------------------------------------------------------------------
+// --- launchers
+// --------------------------------------------------------------------------------------------------
 
 void AgentRuntime::hear_launchers() {
   if (ports_.door == nullptr) return;
@@ -120,7 +129,8 @@ void AgentRuntime::hear_launchers() {
 }
 
 void AgentRuntime::hear(const LauncherPeer& peer, const LauncherMessage& message) {
-  const auto origin = ports_.processes == nullptr ? std::nullopt : ports_.processes->origin(peer.pid);
+  const auto origin =
+      ports_.processes == nullptr ? std::nullopt : ports_.processes->origin(peer.pid);
   if (const std::string why = ranks_.refusal(peer, message.attempt.job, origin); !why.empty()) {
     refuse(peer, message.attempt, why);
     return;
@@ -144,7 +154,8 @@ void AgentRuntime::hear(const LauncherPeer& peer, const LauncherMessage& message
   }
 }
 
-void AgentRuntime::refuse(const LauncherPeer& peer, const AttemptId& attempt, const std::string& why) {
+void AgentRuntime::refuse(const LauncherPeer& peer, const AttemptId& attempt,
+                          const std::string& why) {
   counters_.add("agent_launcher_refusals_total");
   spdlog::debug("launcher (pid {}, user {}): {}", peer.pid, peer.uid, why);
   ports_.door->reply(peer.connection, {LauncherReply::Kind::refused, attempt, false, why});
@@ -165,15 +176,20 @@ void AgentRuntime::rank_started(const LauncherPeer& peer, const LauncherMessage&
   const bool fresh = ranks_.add(peer, message);
   if (!fresh) return;
   Event event = about_rank(EventKind::rank_started, message);
-  event.fields = {{"local_rank", std::to_string(message.local_rank)}, {"pid", std::to_string(message.pid)},
-                  {"world", std::to_string(message.world)}, {"log", printable(message.log, field_bytes_max)},
+  event.fields = {{"local_rank", std::to_string(message.local_rank)},
+                  {"pid", std::to_string(message.pid)},
+                  {"world", std::to_string(message.world)},
+                  {"log", printable(message.log, field_bytes_max)},
                   {"gpus", printable(join(message.gpus, ","), field_bytes_max)}};
   outbox_.add(std::move(event));
   if (message.log.empty() || !ports_.follow) return;
   seen_job_logs_.insert(message.log);
-  const Status followed = logs_.add(ports_.follow({message.log, peer.uid, message.log_start}), EventSource::job_log,
-                                    message.attempt, message.rank, [this](Event line) { take(std::move(line)); });
-  if (!followed.ok()) spdlog::warn("log of {} rank {}: {}", message.attempt.text(), message.rank, followed.error().message);
+  const Status followed =
+      logs_.add(ports_.follow({message.log, peer.uid, message.log_start}), EventSource::job_log,
+                message.attempt, message.rank, [this](Event line) { take(std::move(line)); });
+  if (!followed.ok())
+    spdlog::warn("log of {} rank {}: {}", message.attempt.text(), message.rank,
+                 followed.error().message);
 }
 
 void AgentRuntime::rank_exited(const LauncherMessage& message, RankRegistry::Rank& rank) {
@@ -192,7 +208,9 @@ void AgentRuntime::rank_exited(const LauncherMessage& message, RankRegistry::Ran
 }
 
 void AgentRuntime::progress(const LauncherMessage& message) {
-  const auto ms = [](Duration duration) { return std::to_string(duration / std::chrono::milliseconds{1}); };
+  const auto ms = [](Duration duration) {
+    return std::to_string(duration / std::chrono::milliseconds{1});
+  };
   Event event = about_rank(EventKind::progress_stalled, message);
   event.fields = {{"silent_ms", ms(message.silent)}, {"usual_ms", ms(message.usual)}};
   outbox_.add(std::move(event));
@@ -203,7 +221,8 @@ void AgentRuntime::await_ruling(const LauncherPeer& peer, const AttemptId& attem
   const auto known_rulings = rulings_.find(attempt);
   if (known_rulings == rulings_.end()) return;
   for (const Uplink::Ruling& ruling : known_rulings->second) {
-    ports_.door->reply(peer.connection, {LauncherReply::Kind::ruling, attempt, ruling.final, ruling.text});
+    ports_.door->reply(peer.connection,
+                       {LauncherReply::Kind::ruling, attempt, ruling.final, ruling.text});
   }
 }
 
@@ -221,16 +240,19 @@ void AgentRuntime::pass_on_rulings() {
   for (Uplink::Ruling& ruling : ports_.uplink.take_rulings()) {
     for (const auto& [attempt, connection] : waiting_) {
       if (attempt != ruling.attempt || ports_.door == nullptr) continue;
-      ports_.door->reply(connection, {LauncherReply::Kind::ruling, attempt, ruling.final, ruling.text});
+      ports_.door->reply(connection,
+                         {LauncherReply::Kind::ruling, attempt, ruling.final, ruling.text});
     }
-    if (!rulings_.contains(ruling.attempt) && rulings_.size() >= attempts_with_rulings_max) rulings_.erase(rulings_.begin());
+    if (!rulings_.contains(ruling.attempt) && rulings_.size() >= attempts_with_rulings_max)
+      rulings_.erase(rulings_.begin());
     auto& kept = rulings_[ruling.attempt];
     kept.push_back(std::move(ruling));
     if (kept.size() > rulings_per_attempt_max) kept.pop_front();
   }
 }
 
-// --- GPUs and logs ----------------------------------------------------------------------------------------------
+// --- GPUs and logs
+// ----------------------------------------------------------------------------------------------
 
 void AgentRuntime::look_at_gpus() {
   const Duration now = ports_.clock.monotonic();
@@ -239,7 +261,8 @@ void AgentRuntime::look_at_gpus() {
   const auto samples = ports_.gpus->sample(settings_.gpu_wait);
   if (samples.ok()) {
     gpus_hang_ = no_gpus_ = false;
-    for (Event& event : gpu_watch_.observe(samples.value(), ports_.clock.now())) outbox_.add(std::move(event));
+    for (Event& event : gpu_watch_.observe(samples.value(), ports_.clock.now()))
+      outbox_.add(std::move(event));
     return;
   }
   const Error& error = samples.error();
@@ -259,29 +282,34 @@ void AgentRuntime::look_at_gpus() {
   }
 }
 
-/// Looks for job logs that nobody announced. What is there when the agent comes is read from its end, what appears later
-/// from its start.
+/// Looks for job logs that nobody announced. What is there when the agent comes is read from its
+/// end, what appears later from its start.
 void AgentRuntime::find_job_logs() {
   const Duration now = ports_.clock.monotonic();
   if (!ports_.find_job_logs || !ports_.follow || now < scan_due_) return;
   scan_due_ = now + settings_.job_log_scan;
   const bool first = !std::exchange(scanned_, true);
   for (const std::string& path : ports_.find_job_logs()) {
-    if (logs_.follows(path) || seen_job_logs_.size() >= seen_job_logs_max || !seen_job_logs_.insert(path).second) continue;
+    if (logs_.follows(path) || seen_job_logs_.size() >= seen_job_logs_max ||
+        !seen_job_logs_.insert(path).second)
+      continue;
     auto attempt = attempt_of_log_name(path, settings_.node);
     if (attempt) {
       if (const auto running = ranks_.attempt_of_job(attempt->job)) attempt = running;
     }
     const auto start = first ? std::nullopt : std::optional<std::uint64_t>(0);
-    const Status followed = logs_.add(ports_.follow({path, std::nullopt, start}), EventSource::job_log, attempt, -1,
-                                      [this](Event line) { take(std::move(line)); });
+    const Status followed =
+        logs_.add(ports_.follow({path, std::nullopt, start}), EventSource::job_log, attempt, -1,
+                  [this](Event line) { take(std::move(line)); });
     if (!followed.ok()) spdlog::warn("job log {}: {}", path, followed.error().message);
   }
 }
 
-// --- the loop ---------------------------------------------------------------------------------------------------
+// --- the loop
+// ---------------------------------------------------------------------------------------------------
 
-/// Events first, cursors after: a crash between the two reads a line twice, the other order would lose it.
+/// Events first, cursors after: a crash between the two reads a line twice, the other order would
+/// lose it.
 void AgentRuntime::keep() {
   const bool kept = outbox_.keep();
   const Duration now = ports_.clock.monotonic();
@@ -297,7 +325,8 @@ void AgentRuntime::keep() {
 
 Duration AgentRuntime::step() {
   const auto sink = [this](Event event) { take(std::move(event)); };
-  // Logs before launchers: a kernel line names a process whose launcher may take its leave in the same turn.
+  // Logs before launchers: a kernel line names a process whose launcher may take its leave in the
+  // same turn.
   const bool more = logs_.poll(sink);
   hear_launchers();
   look_at_gpus();
@@ -311,7 +340,8 @@ Duration AgentRuntime::step() {
   if (logs_.must_poll() || ports_.find_job_logs) idle = std::min(idle, settings_.poll_interval);
   if (!waiting_.empty()) idle = std::min(idle, ruling_interval);
   if (ports_.gpus != nullptr) idle = std::min(idle, std::max(Duration{0}, gpus_due_ - now));
-  return std::clamp(idle, Duration{std::chrono::milliseconds{1}}, Duration{std::chrono::seconds{1}});
+  return std::clamp(idle, Duration{std::chrono::milliseconds{1}},
+                    Duration{std::chrono::seconds{1}});
 }
 
 std::vector<int> AgentRuntime::wait_descriptors() const {
@@ -333,10 +363,12 @@ void run_agent_loop(AgentRuntime& runtime, const std::atomic<bool>& stop, int wa
   while (!stop.load()) {
     const Duration idle = runtime.step();
     std::vector<pollfd> waits;
-    for (const int descriptor : runtime.wait_descriptors()) waits.push_back({descriptor, POLLIN, 0});
+    for (const int descriptor : runtime.wait_descriptors())
+      waits.push_back({descriptor, POLLIN, 0});
     waits.push_back({wake, POLLIN, 0});
     // Rounded up: a wait of less than a millisecond would spin.
-    const auto timeout_ms = static_cast<int>((idle + std::chrono::microseconds{999}) / std::chrono::milliseconds{1});
+    const auto timeout_ms =
+        static_cast<int>((idle + std::chrono::microseconds{999}) / std::chrono::milliseconds{1});
     ::poll(waits.data(), waits.size(), timeout_ms);
   }
 }

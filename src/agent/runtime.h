@@ -1,5 +1,6 @@
-// The agent of one node, as a library: reads logs and GPUs, hears launchers, and brings what happened to the controller.
-// One thread, one loop, no clock but the one it is given; the simulator and the tests run it in-process.
+// The agent of one node, as a library: reads logs and GPUs, hears launchers, and brings what
+// happened to the controller. One thread, one loop, no clock but the one it is given; the simulator
+// and the tests run it in-process.
 #pragma once
 
 #include <atomic>
@@ -34,12 +35,14 @@ struct AgentSettings {
   std::string boot_id;
   Instant boot_time;
   Duration utc_offset{0};
-  std::vector<std::string> host_names;  // of this node in its kernel's lines; empty: any host is taken for it
+  std::vector<std::string>
+      host_names;  // of this node in its kernel's lines; empty: any host is taken for it
   Spool::Limits spool;
   Outbox::Limits outbox;
   Duration poll_interval = std::chrono::milliseconds{250};  // of logs that cannot be waited for
   Duration gpu_interval = std::chrono::seconds{10};
-  Duration gpu_wait = std::chrono::milliseconds{250};       // the loop stands still no longer than this for a sample
+  Duration gpu_wait =
+      std::chrono::milliseconds{250};  // the loop stands still no longer than this for a sample
   Duration no_gpu_interval = std::chrono::minutes{5};
   Duration job_log_scan = std::chrono::seconds{5};
   Duration cursor_save = std::chrono::seconds{5};
@@ -49,7 +52,7 @@ struct AgentSettings {
 /// A job's log that somebody wants followed.
 struct JobLog {
   std::string path;
-  std::optional<std::uint32_t> owner;  // refuse the file if it is not this user's
+  std::optional<std::uint32_t> owner;     // refuse the file if it is not this user's
   std::optional<std::uint64_t> start_at;  // where the attempt's lines begin; else the present end
 };
 
@@ -61,14 +64,15 @@ struct AgentPorts {
   ProcessTable* processes = nullptr;
   LauncherDoor* door = nullptr;
   std::function<std::unique_ptr<LogSource>(const JobLog&)> follow;
-  std::function<std::vector<std::string>()> find_job_logs;  // what the site's own patterns match at the moment
+  std::function<std::vector<std::string>()>
+      find_job_logs;  // what the site's own patterns match at the moment
 };
 
 class AgentRuntime {
  public:
   /// unavailable if the state folder cannot be used.
-  static Result<std::unique_ptr<AgentRuntime>> open(AgentSettings settings, AgentPorts ports, const Catalog& catalog,
-                                                    Counters& counters);
+  static Result<std::unique_ptr<AgentRuntime>> open(AgentSettings settings, AgentPorts ports,
+                                                    const Catalog& catalog, Counters& counters);
   AgentRuntime(const AgentRuntime&) = delete;
   AgentRuntime& operator=(const AgentRuntime&) = delete;
 
@@ -123,7 +127,8 @@ class AgentRuntime {
   Duration save_due_{0};
 };
 
-/// Runs the loop until `stop`, which a signal handler may set; `wake` is a descriptor that it also makes readable.
+/// Runs the loop until `stop`, which a signal handler may set; `wake` is a descriptor that it also
+/// makes readable.
 void run_agent_loop(AgentRuntime& runtime, const std::atomic<bool>& stop, int wake);
 
 }  // namespace faultline

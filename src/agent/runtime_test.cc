@@ -46,7 +46,8 @@ note = "n"
 source = "s"
 )";
 
-/// Lines put in by hand. What a run of the agent has not read, the next one gets through the cursor.
+/// Lines put in by hand. What a run of the agent has not read, the next one gets through the
+/// cursor.
 struct FakeLog {
   std::string path;
   std::string text;
@@ -117,10 +118,14 @@ class FakeUplink final : public Uplink {
 class FakeDoor final : public LauncherDoor {
  public:
   std::vector<Arrival> poll() override { return std::exchange(arrivals, {}); }
-  void reply(std::uint64_t connection, const LauncherReply& reply) override { replies.emplace_back(connection, reply); }
+  void reply(std::uint64_t connection, const LauncherReply& reply) override {
+    replies.emplace_back(connection, reply);
+  }
   std::vector<std::uint64_t> take_closed() override { return std::exchange(closed, {}); }
   [[nodiscard]] int wait_descriptor() const override { return -1; }
-  void say(const LauncherPeer& peer, const LauncherMessage& message) { arrivals.push_back({peer, message}); }
+  void say(const LauncherPeer& peer, const LauncherMessage& message) {
+    arrivals.push_back({peer, message});
+  }
 
   std::vector<Arrival> arrivals;
   std::vector<std::uint64_t> closed;
@@ -151,7 +156,8 @@ class RuntimeTest : public testing::Test {
   RuntimeTest() {
     std::string pattern = (fs::temp_directory_path() / "agent-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
-    for (const char* name : {"causes", "signatures", "policies"}) fs::create_directories(folder_ / "catalog" / name);
+    for (const char* name : {"causes", "signatures", "policies"})
+      fs::create_directories(folder_ / "catalog" / name);
     std::ofstream(folder_ / "catalog/causes/t.toml") << causes;
     std::ofstream(folder_ / "catalog/signatures/t.toml") << signatures;
     std::ofstream(folder_ / "catalog/policies/t.toml") << "[limits]\n";
@@ -188,8 +194,9 @@ class RuntimeTest : public testing::Test {
   }
   /// A kernel line of now.
   void xid(int pid, Duration age = Duration{0}) {
-    kernel_.text += to_text(clock_.now() - age) + " n3 kernel: NVRM: Xid (PCI:0000:3b:00): 48, pid=" +
-                    std::to_string(pid) + ", name=python, text\n";
+    kernel_.text += to_text(clock_.now() - age) +
+                    " n3 kernel: NVRM: Xid (PCI:0000:3b:00): 48, pid=" + std::to_string(pid) +
+                    ", name=python, text\n";
   }
   void run_for(Duration duration) {
     for (Duration end = clock_.monotonic() + duration; clock_.monotonic() < end;) {
@@ -372,16 +379,19 @@ TEST_F(RuntimeTest, NobodySpeaksForAnotherJob) {
   run_for(seconds{1});
   door_.say(peer_, message(LauncherVerb::rank_started));
   run_for(seconds{1});
-  door_.say({2, 2000, 6600}, message(LauncherVerb::rank_started));       // another job's process
-  door_.say({3, 2000, 9999}, message(LauncherVerb::rank_exited));        // unknown process of another user
+  door_.say({2, 2000, 6600}, message(LauncherVerb::rank_started));  // another job's process
+  door_.say({3, 2000, 9999},
+            message(LauncherVerb::rank_exited));  // unknown process of another user
   door_.say({4, 2000, 9999}, message(LauncherVerb::rank_exited, "99"));  // nobody announced that
-  door_.say({5, 2000, 9999}, message(LauncherVerb::rank_started, "77", 5));  // a rank more of another user's job
+  door_.say({5, 2000, 9999},
+            message(LauncherVerb::rank_started, "77", 5));  // a rank more of another user's job
   run_for(seconds{1});
   EXPECT_EQ(uplink_.of(EventKind::rank_started).size(), 1U);
   EXPECT_TRUE(uplink_.of(EventKind::rank_exited).empty());
   EXPECT_EQ(counters_.get("agent_launcher_refusals_total"), 4U);
   ASSERT_EQ(door_.replies.size(), 4U);
-  for (const auto& [connection, reply] : door_.replies) EXPECT_EQ(reply.kind, LauncherReply::Kind::refused);
+  for (const auto& [connection, reply] : door_.replies)
+    EXPECT_EQ(reply.kind, LauncherReply::Kind::refused);
 }
 
 TEST_F(RuntimeTest, RulingsReachThoseWhoWaitBeforeAndAfter) {
@@ -436,7 +446,8 @@ TEST_F(RuntimeTest, HangingDriverIsToldOnce) {
 TEST_F(RuntimeTest, SleepsWhenThereIsNothingToDo) {
   run_for(seconds{2});
   int steps = 0;
-  for (Duration end = clock_.monotonic() + seconds{10}; clock_.monotonic() < end; ++steps) clock_.advance(runtime_->step());
+  for (Duration end = clock_.monotonic() + seconds{10}; clock_.monotonic() < end; ++steps)
+    clock_.advance(runtime_->step());
   EXPECT_LE(steps, 52) << "four polls of a file and one heartbeat a second";
 }
 
@@ -448,7 +459,8 @@ TEST_F(RuntimeTest, StopSendsWhatThereIs) {
 }
 
 TEST_F(RuntimeTest, FirstStartInTheFutureDoesNotSilenceTheNode) {
-  clock_.step_wall(Instant{seconds{1'700'000'000}});  // the clock was years ahead at the first start
+  clock_.step_wall(
+      Instant{seconds{1'700'000'000}});  // the clock was years ahead at the first start
   start();
   xid(1);
   run_for(seconds{2});
@@ -457,7 +469,9 @@ TEST_F(RuntimeTest, FirstStartInTheFutureDoesNotSilenceTheNode) {
 
 TEST_F(RuntimeTest, DamagedStateIsAFirstStart) {
   runtime_.reset();
-  for (const std::string content : {"", "{", "[]", "{\"cursors\":7}", "{\"boot_id\":3,\"first_start\":\"x\",\"cursors\":{\"a\":1}}"}) {
+  for (const std::string content :
+       {"", "{", "[]", "{\"cursors\":7}",
+        "{\"boot_id\":3,\"first_start\":\"x\",\"cursors\":{\"a\":1}}"}) {
     std::ofstream(folder_ / "state/state.json") << content;
     start();
     run_for(seconds{1});

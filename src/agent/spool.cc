@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "agent/small_file.h"
+#include "base/small_file.h"
 #include "base/text.h"
 
 namespace faultline {
@@ -27,7 +27,8 @@ std::array<std::uint32_t, 256> make_crc_table() {
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t i = 0; i < 256; ++i) {
     std::uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? 0xEDB88320U ^ (value >> 1) : value >> 1;
+    for (int bit = 0; bit < 8; ++bit)
+      value = (value & 1) != 0 ? 0xEDB88320U ^ (value >> 1) : value >> 1;
     table[i] = value;
   }
   return table;
@@ -39,7 +40,8 @@ void put_u32(std::string& out, std::uint32_t value) {
 
 std::uint32_t get_u32(std::string_view bytes) {
   std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  for (std::size_t i = 0; i < 4; ++i)
+    value |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
   return value;
 }
 
@@ -54,7 +56,8 @@ std::optional<std::string_view> record_at(std::string_view bytes) {
 }
 
 Error disk_error(const std::filesystem::path& path, std::string_view what) {
-  return Error{ErrorCode::unavailable, fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno))};
+  return Error{ErrorCode::unavailable,
+               fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno))};
 }
 
 bool write_fully(int descriptor, std::string_view bytes) {
@@ -72,11 +75,13 @@ bool write_fully(int descriptor, std::string_view bytes) {
 std::uint32_t crc32_of(std::string_view bytes) {
   static const std::array<std::uint32_t, 256> table = make_crc_table();
   std::uint32_t value = 0xFFFFFFFFU;
-  for (const char c : bytes) value = table[(value ^ static_cast<unsigned char>(c)) & 0xFF] ^ (value >> 8);
+  for (const char c : bytes)
+    value = table[(value ^ static_cast<unsigned char>(c)) & 0xFF] ^ (value >> 8);
   return ~value;
 }
 
-Result<std::unique_ptr<Spool>> Spool::open(std::filesystem::path folder, Limits limits, Counters& counters) {
+Result<std::unique_ptr<Spool>> Spool::open(std::filesystem::path folder, Limits limits,
+                                           Counters& counters) {
   std::unique_ptr<Spool> spool(new Spool(std::move(folder), limits, counters));
   FAULTLINE_TRY(spool->load());
   return spool;
@@ -96,9 +101,12 @@ std::filesystem::path Spool::path_of(std::uint64_t first) const {
 Status Spool::load() {
   std::error_code problem;
   std::filesystem::create_directories(folder_, problem);
-  if (problem) return Error{ErrorCode::unavailable, fmt::format("{}: {}", folder_.string(), problem.message())};
+  if (problem)
+    return Error{ErrorCode::unavailable,
+                 fmt::format("{}: {}", folder_.string(), problem.message())};
   if (const auto saved = read_small_file(folder_ / "acknowledged", 64); saved.ok()) {
-    acknowledged_ = std::max<std::uint64_t>(1, parse_number<std::uint64_t>(trim(saved.value())).value_or(1));
+    acknowledged_ =
+        std::max<std::uint64_t>(1, parse_number<std::uint64_t>(trim(saved.value())).value_or(1));
   }
   std::vector<std::uint64_t> firsts;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, problem)) {
@@ -106,20 +114,24 @@ Status Spool::load() {
     std::uint64_t first = 0;
     const char* end = name.data() + 16;
     if (name.size() != 16 + suffix.size() || !name.ends_with(suffix)) continue;
-    if (const auto [at, error] = std::from_chars(name.data(), end, first, 16); error != std::errc{} || at != end) continue;
+    if (const auto [at, error] = std::from_chars(name.data(), end, first, 16);
+        error != std::errc{} || at != end)
+      continue;
     firsts.push_back(first);
   }
   std::sort(firsts.begin(), firsts.end());
   for (const std::uint64_t first : firsts) FAULTLINE_TRY(load_segment(first));
   next_ = acknowledged_;
-  if (!segments_.empty()) next_ = std::max(next_, segments_.back().first + segments_.back().records);
+  if (!segments_.empty())
+    next_ = std::max(next_, segments_.back().first + segments_.back().records);
   seek_to_acknowledged();
   return ok_status();
 }
 
 /// Counts a segment's records; what follows the last right one is cut off.
 Status Spool::load_segment(std::uint64_t first) {
-  const auto content = read_small_file(path_of(first), limits_.segment_bytes_max + record_bytes_max + frame_bytes);
+  const auto content =
+      read_small_file(path_of(first), limits_.segment_bytes_max + record_bytes_max + frame_bytes);
   if (!content.ok()) return content.error();
   Segment segment{first, 0, 0};
   const std::string_view bytes = content.value();
@@ -130,7 +142,8 @@ Status Spool::load_segment(std::uint64_t first) {
   if (segment.bytes < bytes.size()) {
     counters_.add("agent_spool_torn_total");
     counters_.add("agent_spool_torn_bytes_total", bytes.size() - segment.bytes);
-    if (::truncate(path_of(first).c_str(), static_cast<off_t>(segment.bytes)) != 0) return disk_error(path_of(first), "truncate");
+    if (::truncate(path_of(first).c_str(), static_cast<off_t>(segment.bytes)) != 0)
+      return disk_error(path_of(first), "truncate");
   }
   if (segment.records > 0) {
     segments_.push_back(segment);
@@ -157,7 +170,8 @@ void Spool::seek_to_acknowledged() {
 
 Status Spool::append(const std::vector<std::string>& records) {
   if (records.empty()) return ok_status();
-  // What waits in memory is younger than the disk and older than this: it must get to the disk first.
+  // What waits in memory is younger than the disk and older than this: it must get to the disk
+  // first.
   std::vector<std::string> all(memory_.begin(), memory_.end());
   all.insert(all.end(), records.begin(), records.end());
   const Status written = append_to_disk(all);
@@ -179,7 +193,8 @@ Status Spool::open_tail() {
   const bool reuse = !segments_.empty() && segments_.back().bytes < limits_.segment_bytes_max &&
                      segments_.back().first + segments_.back().records == next_;
   const std::uint64_t first = reuse ? segments_.back().first : next_;
-  tail_ = ::open(path_of(first).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+  tail_ =
+      ::open(path_of(first).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (tail_ < 0) return disk_error(path_of(first), "open");
   if (!reuse) segments_.push_back({next_, 0, 0});
   return ok_status();
@@ -197,7 +212,8 @@ Status Spool::append_to_disk(const std::vector<std::string>& records) {
   if (!write_fully(tail_, bytes) || (limits_.sync && ::fdatasync(tail_) != 0)) {
     const Error error = disk_error(path_of(segment.first), "write");
     // Half a batch must not stay: it would be read as records, and then come again from memory.
-    if (::ftruncate(tail_, static_cast<off_t>(segment.bytes)) != 0) counters_.add("agent_spool_disk_errors_total");
+    if (::ftruncate(tail_, static_cast<off_t>(segment.bytes)) != 0)
+      counters_.add("agent_spool_disk_errors_total");
     ::close(std::exchange(tail_, -1));
     if (segment.records == 0) segments_.pop_back();
     return error;
@@ -242,7 +258,9 @@ Spool::Batch Spool::read(std::size_t records_max, std::size_t bytes_max) {
   batch.end = acknowledged_;
   std::size_t bytes = 0;
   const auto take = [&](std::string_view record) {
-    if (!batch.records.empty() && (batch.records.size() >= records_max || bytes + record.size() > bytes_max)) return false;
+    if (!batch.records.empty() &&
+        (batch.records.size() >= records_max || bytes + record.size() > bytes_max))
+      return false;
     bytes += record.size();
     batch.records.emplace_back(record);
     return true;
@@ -250,8 +268,9 @@ Spool::Batch Spool::read(std::size_t records_max, std::size_t bytes_max) {
   if (!segments_.empty()) {  // one segment at a time; the next batch takes the next
     const Segment& head = segments_.front();
     batch.end = std::max(acknowledged_, head.first);
-    const auto content = read_file_part(path_of(head.first), head_offset_,
-                                        std::min<std::uint64_t>(head.bytes - head_offset_, bytes_max + record_bytes_max));
+    const auto content = read_file_part(
+        path_of(head.first), head_offset_,
+        std::min<std::uint64_t>(head.bytes - head_offset_, bytes_max + record_bytes_max));
     std::string_view rest = content.ok() ? std::string_view(content.value()) : std::string_view();
     bool room = true;
     while (room) {
@@ -289,7 +308,8 @@ void Spool::acknowledge(const Batch& batch) {
 }
 
 void Spool::forget_read_segments() {
-  while (!segments_.empty() && segments_.front().first + segments_.front().records <= acknowledged_) {
+  while (!segments_.empty() &&
+         segments_.front().first + segments_.front().records <= acknowledged_) {
     if (segments_.size() == 1 && tail_ >= 0) ::close(std::exchange(tail_, -1));
     ::unlink(path_of(segments_.front().first).c_str());
     segments_.pop_front();
@@ -307,7 +327,8 @@ void Spool::save_acknowledged() const {
 std::uint64_t Spool::pending() const {
   std::uint64_t count = memory_.size();
   for (const Segment& segment : segments_) {
-    count += segment.first + segment.records - std::clamp(acknowledged_, segment.first, segment.first + segment.records);
+    count += segment.first + segment.records -
+             std::clamp(acknowledged_, segment.first, segment.first + segment.records);
   }
   return count;
 }

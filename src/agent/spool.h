@@ -1,9 +1,11 @@
-// Events that the controller has not yet taken, on disk, so that neither a dead network nor a dead agent loses them.
+// Events that the controller has not yet taken, on disk, so that neither a dead network nor a dead
+// agent loses them.
 //
-// A folder of append-only segment files, each named by the sequence number of its first record. A record is its length, a
-// CRC of its bytes, and the bytes. A crash can only tear the last record of the last segment, which is cut off and counted at
-// the next start. How far the controller has acknowledged is kept in a small file beside them; if that is lost, events are
-// sent twice under the same ids, never not at all.
+// A folder of append-only segment files, each named by the sequence number of its first record. A
+// record is its length, a CRC of its bytes, and the bytes. A crash can only tear the last record of
+// the last segment, which is cut off and counted at the next start. How far the controller has
+// acknowledged is kept in a small file beside them; if that is lost, events are sent twice under
+// the same ids, never not at all.
 #pragma once
 
 #include <cstdint>
@@ -25,22 +27,23 @@ class Spool {
     std::uint64_t bytes_max = 64ULL * 1024 * 1024;
     std::uint64_t segment_bytes_max = 4ULL * 1024 * 1024;
     std::size_t memory_bytes_max = 1024 * 1024;  // while the disk refuses
-    bool sync = true;  // survive the machine's death too, not only ours
+    bool sync = true;                            // survive the machine's death too, not only ours
   };
   struct Batch {
     std::vector<std::string> records;
-    std::uint64_t end = 0;          // sequence number after the last one
-    std::size_t from_memory = 0;    // the last so many came from memory
+    std::uint64_t end = 0;        // sequence number after the last one
+    std::size_t from_memory = 0;  // the last so many came from memory
   };
 
   /// Opens or makes the folder. unavailable if it cannot be written.
-  static Result<std::unique_ptr<Spool>> open(std::filesystem::path folder, Limits limits, Counters& counters);
+  static Result<std::unique_ptr<Spool>> open(std::filesystem::path folder, Limits limits,
+                                             Counters& counters);
   ~Spool();
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
-  /// Keeps the records. If the disk refuses they are kept in memory, within its limit; the error says so, once a time
-  /// that it begins.
+  /// Keeps the records. If the disk refuses they are kept in memory, within its limit; the error
+  /// says so, once a time that it begins.
   Status append(const std::vector<std::string>& records);
   /// The oldest records that are not acknowledged, at most so many; at least one if there is one.
   Batch read(std::size_t records_max, std::size_t bytes_max);
@@ -52,7 +55,7 @@ class Spool {
 
  private:
   struct Segment {
-    std::uint64_t first = 0;    // sequence number of the first record
+    std::uint64_t first = 0;  // sequence number of the first record
     std::uint64_t records = 0;
     std::uint64_t bytes = 0;
   };
@@ -73,10 +76,10 @@ class Spool {
   Limits limits_;
   Counters& counters_;
   std::deque<Segment> segments_;
-  int tail_ = -1;  // descriptor of segments_.back(), for appending
-  std::uint64_t next_ = 1;           // sequence number of the next record
-  std::uint64_t acknowledged_ = 1;   // sequence number of the oldest record still wanted
-  std::uint64_t head_offset_ = 0;    // where that record lies in segments_.front()
+  int tail_ = -1;                   // descriptor of segments_.back(), for appending
+  std::uint64_t next_ = 1;          // sequence number of the next record
+  std::uint64_t acknowledged_ = 1;  // sequence number of the oldest record still wanted
+  std::uint64_t head_offset_ = 0;   // where that record lies in segments_.front()
   std::deque<std::string> memory_;
   std::size_t memory_bytes_ = 0;
   bool disk_refuses_ = false;

@@ -84,7 +84,8 @@ TEST_F(SpoolTest, WhatWasReadButNotAcknowledgedComesAgain) {
 
 TEST_F(SpoolTest, BatchesObeyBothLimitsButNeverStandStill) {
   auto spool = open();
-  ASSERT_TRUE(spool->append({std::string(100, 'a'), std::string(100, 'b'), std::string(5000, 'c')}).ok());
+  ASSERT_TRUE(
+      spool->append({std::string(100, 'a'), std::string(100, 'b'), std::string(5000, 'c')}).ok());
   EXPECT_EQ(spool->read(10, 150).records.size(), 1U);
   EXPECT_EQ(spool->read(1, 10000).records.size(), 1U);
   EXPECT_EQ(spool->read(10, 10000).records.size(), 3U);
@@ -145,7 +146,8 @@ TEST_F(SpoolTest, DamageAtEveryByte) {
     auto spool = open(copy);
     const auto records = all(*spool);
     ASSERT_LT(records.size(), 3U) << at;
-    for (std::size_t i = 0; i < records.size(); ++i) ASSERT_EQ(records[i], i == 0 ? "first" : "second") << at;
+    for (std::size_t i = 0; i < records.size(); ++i)
+      ASSERT_EQ(records[i], i == 0 ? "first" : "second") << at;
   }
 }
 
@@ -153,7 +155,8 @@ TEST_F(SpoolTest, BeyondItsLimitTheOldestGoAndAreCounted) {
   limits_.segment_bytes_max = 100;
   limits_.bytes_max = 500;
   auto spool = open();
-  for (int i = 0; i < 40; ++i) ASSERT_TRUE(spool->append({"record " + std::to_string(i) + std::string(20, '.')}).ok());
+  for (int i = 0; i < 40; ++i)
+    ASSERT_TRUE(spool->append({"record " + std::to_string(i) + std::string(20, '.')}).ok());
   const std::uint64_t dropped = spool->take_dropped();
   EXPECT_GT(dropped, 0U);
   EXPECT_EQ(spool->take_dropped(), 0U);

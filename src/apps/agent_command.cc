@@ -51,7 +51,8 @@ void on_stop(int) {
 }
 
 Status catch_signals() {
-  if (::pipe2(wake_pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return Error{ErrorCode::unavailable, "pipe"};
+  if (::pipe2(wake_pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0)
+    return Error{ErrorCode::unavailable, "pipe"};
   struct sigaction action {};
   action.sa_handler = on_stop;
   ::sigaction(SIGTERM, &action, nullptr);
@@ -68,7 +69,8 @@ std::string host_name() {
 }
 
 std::string default_node() {
-  if (const char* named = std::getenv("SLURMD_NODENAME"); named != nullptr && *named != '\0') return named;
+  if (const char* named = std::getenv("SLURMD_NODENAME"); named != nullptr && *named != '\0')
+    return named;
   return host_name();
 }
 
@@ -81,7 +83,8 @@ bool loopback(std::string_view address) {
 }
 
 Duration local_offset(Instant now) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::microseconds>(now));
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(
+      std::chrono::time_point_cast<std::chrono::microseconds>(now));
   std::tm local{};
   ::localtime_r(&seconds, &local);
   return std::chrono::seconds{local.tm_gmtoff};
@@ -92,14 +95,16 @@ std::vector<std::string> match_all(const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
     glob_t found{};
     if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
-      for (std::size_t i = 0; i < found.gl_pathc && paths.size() < globbed_max; ++i) paths.emplace_back(found.gl_pathv[i]);
+      for (std::size_t i = 0; i < found.gl_pathc && paths.size() < globbed_max; ++i)
+        paths.emplace_back(found.gl_pathv[i]);
     }
     ::globfree(&found);
   }
   return paths;
 }
 
-std::unique_ptr<LogSource> kernel_source(const std::string& name, const BootFacts& boot, const Clock& clock) {
+std::unique_ptr<LogSource> kernel_source(const std::string& name, const BootFacts& boot,
+                                         const Clock& clock) {
   if (name == "kmsg") return std::make_unique<KmsgSource>(boot.boot_id);
   if (name == "journal") return std::make_unique<JournalSource>("");
   if (name.starts_with("journal:")) return std::make_unique<JournalSource>(name.substr(8));
@@ -125,7 +130,8 @@ void start_logging(const std::string& level) {
 /// Everything that one agent owns, in the order in which it is needed.
 class Agent {
  public:
-  Agent(const AgentOptions& options, const MakeUplink& make_uplink) : options_(options), make_uplink_(make_uplink) {}
+  Agent(const AgentOptions& options, const MakeUplink& make_uplink)
+      : options_(options), make_uplink_(make_uplink) {}
   Status start();
   void run() {
     run_agent_loop(*runtime_, stop_requested, wake_pipe[0]);
@@ -159,7 +165,8 @@ AgentSettings Agent::settings() const {
   settings.boot_id = boot_.boot_id;
   settings.boot_time = boot_.boot_time;
   settings.utc_offset = local_offset(clock_.now());
-  settings.host_names = {options_.node, host_name()};  // the scheduler's name for it may be another than its own
+  settings.host_names = {options_.node,
+                         host_name()};  // the scheduler's name for it may be another than its own
   settings.spool.bytes_max = static_cast<std::uint64_t>(options_.spool_mib) * 1024 * 1024;
   return settings;
 }
@@ -168,18 +175,21 @@ AgentPorts Agent::ports() {
   AgentPorts ports{clock_, *uplink_, nullptr, &processes_, door_.get(), {}, {}};
   if (gpus_) ports.gpus = &*gpus_;
   ports.follow = [this](const JobLog& log) { return follow_job_log(log, clock_); };
-  if (!options_.job_logs.empty()) ports.find_job_logs = [this] { return match_all(options_.job_logs); };
+  if (!options_.job_logs.empty())
+    ports.find_job_logs = [this] { return match_all(options_.job_logs); };
   return ports;
 }
 
-/// The slow part of a first start, before anybody can find the socket: a job that begins meanwhile must not wait for it, and
-/// no line may come while the end of a log is not known yet. What is compiled is kept on disk, not in memory.
+/// The slow part of a first start, before anybody can find the socket: a job that begins meanwhile
+/// must not wait for it, and no line may come while the end of a log is not known yet. What is
+/// compiled is kept on disk, not in memory.
 void Agent::compile_signatures() {
   const auto cache = std::filesystem::path(options_.state) / "signatures";
   std::error_code ignored;
   std::filesystem::create_directories(cache, ignored);
   for (const auto kind : {EventSource::kernel_log, EventSource::job_log}) {
-    const auto compiled = SignatureDatabase::open(*catalog_, layers_of(kind), cache.string(), counters_);
+    const auto compiled =
+        SignatureDatabase::open(*catalog_, layers_of(kind), cache.string(), counters_);
     if (!compiled.ok()) spdlog::warn("signatures: {}", compiled.error().message);
   }
 }
@@ -190,7 +200,9 @@ Status Agent::start() {
   if (!catalog.ok()) return catalog.error();
   catalog_ = std::move(catalog).value();
   compile_signatures();
-  const std::string socket = expand_socket_path(options_.socket.empty() ? agent_socket_default : std::string_view(options_.socket), options_.node);
+  const std::string socket = expand_socket_path(
+      options_.socket.empty() ? agent_socket_default : std::string_view(options_.socket),
+      options_.node);
   auto door = UnixDoor::listen(socket, counters_);
   if (!door.ok()) return door.error();
   door_ = std::move(door).value();
@@ -205,7 +217,8 @@ Status Agent::start() {
   for (const std::string& name : options_.kernel_logs.empty() ? kmsg_alone : options_.kernel_logs) {
     FAULTLINE_TRY(runtime_->add_kernel_log(kernel_source(name, boot_, clock_)));
   }
-  spdlog::info("node {}, controller {}, socket {}, boot {}", options_.node, options_.controller, socket, boot_.boot_id);
+  spdlog::info("node {}, controller {}, socket {}, boot {}", options_.node, options_.controller,
+               socket, boot_.boot_id);
   return ok_status();
 }
 
@@ -215,20 +228,31 @@ CLI::App* add_agent_command(CLI::App& app, AgentOptions& options) {
   CLI::App* agent = app.add_subcommand("agent", "Watch this node and report to the controller");
   agent->add_option("--config", options.config, "TOML file with these options as keys");
   agent->add_option("--node", options.node, "This node's name, as the scheduler knows it");
-  agent->add_option("--controller", options.controller, "HOST:PORT of the controller")->capture_default_str();
-  agent->add_option("--kernel-log", options.kernel_logs, "kmsg (default), journal, journal:FOLDER or a file; repeatable");
-  agent->add_option("--job-log", options.job_logs, "Pattern of job logs to read as well; repeatable");
-  agent->add_option("--state", options.state, "Folder for what must outlive the agent")->capture_default_str();
-  agent->add_option("--socket", options.socket, "Where `faultline run` finds the agent; %n is the node (default: /run/faultline/agent.sock)");
+  agent->add_option("--controller", options.controller, "HOST:PORT of the controller")
+      ->capture_default_str();
+  agent->add_option("--kernel-log", options.kernel_logs,
+                    "kmsg (default), journal, journal:FOLDER or a file; repeatable");
+  agent->add_option("--job-log", options.job_logs,
+                    "Pattern of job logs to read as well; repeatable");
+  agent->add_option("--state", options.state, "Folder for what must outlive the agent")
+      ->capture_default_str();
+  agent->add_option(
+      "--socket", options.socket,
+      "Where `faultline run` finds the agent; %n is the node (default: /run/faultline/agent.sock)");
   agent->add_option("--catalog", options.catalog, "Folder of the catalog");
   agent->add_option("--tls-cert", options.tls_cert, "This node's certificate");
   agent->add_option("--tls-key", options.tls_key, "Its key");
-  agent->add_option("--tls-ca", options.tls_ca, "The authority that signed the controller's certificate");
+  agent->add_option("--tls-ca", options.tls_ca,
+                    "The authority that signed the controller's certificate");
   agent->add_flag("--plain", options.plain, "No encryption; only to a controller on this machine");
   agent->add_flag("--no-nvml", options.no_nvml, "Do not look at the GPUs");
-  agent->add_option("--spool-mib", options.spool_mib, "Room for events that the controller has not taken")
-      ->capture_default_str()->check(CLI::Range(1, 4096));
-  agent->add_option("--log-level", options.log_level, "debug, info, warn or error")->capture_default_str()
+  agent
+      ->add_option("--spool-mib", options.spool_mib,
+                   "Room for events that the controller has not taken")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  agent->add_option("--log-level", options.log_level, "debug, info, warn or error")
+      ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
   return agent;
 }
@@ -239,34 +263,47 @@ void add_nvml_child_command(CLI::App& app) {
 }
 
 Status check_agent_options(const AgentOptions& options) {
-  const auto wrong = [](std::string text) { return Error{ErrorCode::invalid_argument, std::move(text)}; };
-  if (!valid_node_name(options.node)) return wrong(fmt::format("'{}' is no node name; give --node", printable(options.node, 80)));
+  const auto wrong = [](std::string text) {
+    return Error{ErrorCode::invalid_argument, std::move(text)};
+  };
+  if (!valid_node_name(options.node))
+    return wrong(fmt::format("'{}' is no node name; give --node", printable(options.node, 80)));
   const std::size_t colon = options.controller.rfind(':');
-  const auto port = colon == std::string::npos ? std::nullopt : parse_number<int>(std::string_view(options.controller).substr(colon + 1));
-  if (!port || *port < 1 || *port > 65535 || colon == 0) return wrong("--controller must be HOST:PORT");
-  const bool any_tls = !options.tls_cert.empty() || !options.tls_key.empty() || !options.tls_ca.empty();
-  const bool all_tls = !options.tls_cert.empty() && !options.tls_key.empty() && !options.tls_ca.empty();
+  const auto port = colon == std::string::npos
+                        ? std::nullopt
+                        : parse_number<int>(std::string_view(options.controller).substr(colon + 1));
+  if (!port || *port < 1 || *port > 65535 || colon == 0)
+    return wrong("--controller must be HOST:PORT");
+  const bool any_tls =
+      !options.tls_cert.empty() || !options.tls_key.empty() || !options.tls_ca.empty();
+  const bool all_tls =
+      !options.tls_cert.empty() && !options.tls_key.empty() && !options.tls_ca.empty();
   if (options.plain && any_tls) return wrong("--plain and --tls-... exclude each other");
   if (options.plain && !loopback(options.controller)) {
     return wrong("--plain is for a controller on this machine only; for " + options.controller +
                  " give --tls-cert, --tls-key and --tls-ca (`faultline pki issue` makes them)");
   }
   if (!options.plain && !all_tls) {
-    return wrong("give --tls-cert, --tls-key and --tls-ca (`faultline pki issue` makes them), or --plain for a controller on this machine");
+    return wrong(
+        "give --tls-cert, --tls-key and --tls-ca (`faultline pki issue` makes them), or --plain "
+        "for a controller on this machine");
   }
   for (const std::string& name : options.kernel_logs) {
     const bool device = name == "kmsg" || name == "journal" || name.starts_with("journal:");
-    if (!device && !name.starts_with("/")) return wrong("--kernel-log " + name + ": kmsg, journal, journal:FOLDER or an absolute path");
+    if (!device && !name.starts_with("/"))
+      return wrong("--kernel-log " + name + ": kmsg, journal, journal:FOLDER or an absolute path");
   }
   return ok_status();
 }
 
 int agent_main(CLI::App& command, AgentOptions& options, const MakeUplink& make_uplink) {
   if (!options.config.empty()) {
-    if (const Status read = apply_config(command, options.config); !read.ok()) return fail(read.error());
+    if (const Status read = apply_config(command, options.config); !read.ok())
+      return fail(read.error());
   }
   if (options.node.empty()) options.node = default_node();
-  if (const Status checked = check_agent_options(options); !checked.ok()) return fail(checked.error());
+  if (const Status checked = check_agent_options(options); !checked.ok())
+    return fail(checked.error());
   start_logging(options.log_level);
   if (const Status caught = catch_signals(); !caught.ok()) return fail(caught.error());
   Agent agent(options, make_uplink);

@@ -16,12 +16,12 @@ namespace faultline {
 
 struct AgentOptions {
   std::string config;
-  std::string node;                            // "": SLURMD_NODENAME, else the host's name
+  std::string node;  // "": SLURMD_NODENAME, else the host's name
   std::string controller = "127.0.0.1:9176";
-  std::vector<std::string> kernel_logs;        // PATH, kmsg, journal or journal:FOLDER; none given: kmsg
-  std::vector<std::string> job_logs;           // glob patterns
+  std::vector<std::string> kernel_logs;  // PATH, kmsg, journal or journal:FOLDER; none given: kmsg
+  std::vector<std::string> job_logs;     // glob patterns
   std::string state = "/var/lib/faultline/agent";
-  std::string socket;                          // "": /run/faultline/agent.sock; %n is the node
+  std::string socket;  // "": /run/faultline/agent.sock; %n is the node
   std::string catalog;
   std::string tls_cert, tls_key, tls_ca;
   bool plain = false;
@@ -30,7 +30,8 @@ struct AgentOptions {
   std::string log_level = "info";
 };
 
-/// The way to the controller, made by main.cc, which knows the transport. Clock and counters outlive it.
+/// The way to the controller, made by main.cc, which knows the transport. Clock and counters
+/// outlive it.
 using MakeUplink =
     std::function<Result<std::unique_ptr<Uplink>>(const AgentOptions&, const Clock&, Counters&)>;
 

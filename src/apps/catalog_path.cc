@@ -10,9 +10,11 @@ namespace faultline {
 
 std::filesystem::path catalog_folder(const std::string& given) {
   if (!given.empty()) return given;
-  if (const char* named = std::getenv("FAULTLINE_CATALOG"); named != nullptr && *named != '\0') return named;
+  if (const char* named = std::getenv("FAULTLINE_CATALOG"); named != nullptr && *named != '\0')
+    return named;
   std::error_code error;
-  // A program in build/<preset>/bin uses the catalog of its own tree; an unpacked archive has it in share/.
+  // A program in build/<preset>/bin uses the catalog of its own tree; an unpacked archive has it in
+  // share/.
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   for (const char* beside : {"../../../catalog", "../share/faultline/catalog"}) {
     const auto folder = (program.parent_path() / beside).lexically_normal();

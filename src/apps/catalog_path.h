@@ -1,4 +1,5 @@
-// Where the catalog is: --catalog, else FAULTLINE_CATALOG, else beside a build tree's program, else where it is installed.
+// Where the catalog is: --catalog, else FAULTLINE_CATALOG, else beside a build tree's program, else
+// where it is installed.
 #pragma once
 
 #include <filesystem>

@@ -8,7 +8,8 @@ namespace faultline {
 namespace {
 
 Error bad(const std::string& file, const toml::node& node, const std::string& what) {
-  return {ErrorCode::invalid_argument, file + ":" + std::to_string(node.source().begin.line) + ": " + what};
+  return {ErrorCode::invalid_argument,
+          file + ":" + std::to_string(node.source().begin.line) + ": " + what};
 }
 
 /// A scalar as it would stand on the command line; nullopt for anything else.
@@ -36,10 +37,13 @@ Status add_results(CLI::Option& option, const std::string& file, const toml::nod
   return ok_status();
 }
 
-Status apply_key(CLI::App& command, const std::string& file, const std::string& key, const toml::node& node) {
+Status apply_key(CLI::App& command, const std::string& file, const std::string& key,
+                 const toml::node& node) {
   CLI::Option* option = command.get_option_no_throw("--" + key);
   if (option == nullptr || key == "config" || key == "help") {
-    return bad(file, node, "unknown key '" + key + "'; the keys are the long options of `faultline " + command.get_name() + " --help`");
+    return bad(file, node,
+               "unknown key '" + key + "'; the keys are the long options of `faultline " +
+                   command.get_name() + " --help`");
   }
   if (option->count() > 0) return ok_status();
   FAULTLINE_TRY(add_results(*option, file, node));
@@ -53,12 +57,14 @@ Status apply_key(CLI::App& command, const std::string& file, const std::string& 
 
 }  // namespace
 
-Status apply_config(CLI::App& command, const std::string& file, const std::vector<std::string>& sections) {
+Status apply_config(CLI::App& command, const std::string& file,
+                    const std::vector<std::string>& sections) {
   toml::table table;
   try {
     table = toml::parse_file(file);
   } catch (const toml::parse_error& error) {
-    return Error{ErrorCode::invalid_argument, file + ":" + std::to_string(error.source().begin.line) + ": " +
+    return Error{ErrorCode::invalid_argument, file + ":" +
+                                                  std::to_string(error.source().begin.line) + ": " +
                                                   std::string(error.description())};
   }
   for (const auto& [name, node] : table) {

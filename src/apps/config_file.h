@@ -1,5 +1,6 @@
-// A verb's TOML configuration: each key is the long name of an option of that verb ("kernel-log" for --kernel-log), lists are
-// repeated options. What stands on the command line wins. An unknown key is an error, with its line.
+// A verb's TOML configuration: each key is the long name of an option of that verb ("kernel-log"
+// for --kernel-log), lists are repeated options. What stands on the command line wins. An unknown
+// key is an error, with its line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,7 @@
 namespace faultline {
 
 /// Call after parsing. `sections` are tables that somebody else reads ("limits").
-Status apply_config(CLI::App& command, const std::string& file, const std::vector<std::string>& sections = {});
+Status apply_config(CLI::App& command, const std::string& file,
+                    const std::vector<std::string>& sections = {});
 
 }  // namespace faultline

@@ -1,4 +1,5 @@
-// `faultline doctor`: is everything set up right on this node or controller, and what to do if not. Looks, changes nothing.
+// `faultline doctor`: is everything set up right on this node or controller, and what to do if not.
+// Looks, changes nothing.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -41,10 +41,16 @@ TEST_F(Doctor, TheShippedCatalogIsWell) {
 }
 
 TEST_F(Doctor, AnEndedCertificateFailsAndOneAboutToEndWarns) {
-  EXPECT_EQ(check_certificate("c", certificate(now_ - hours{48}, now_ + hours{24 * 31}), now_).state, CheckState::ok);
-  EXPECT_EQ(check_certificate("c", certificate(now_ - hours{48}, now_ + hours{24 * 29}), now_).state, CheckState::warning);
-  EXPECT_EQ(check_certificate("c", certificate(now_ - hours{48}, now_), now_).state, CheckState::failed);
-  EXPECT_EQ(check_certificate("c", certificate(now_ + hours{1}, now_ + hours{99}), now_).state, CheckState::failed);
+  EXPECT_EQ(
+      check_certificate("c", certificate(now_ - hours{48}, now_ + hours{24 * 31}), now_).state,
+      CheckState::ok);
+  EXPECT_EQ(
+      check_certificate("c", certificate(now_ - hours{48}, now_ + hours{24 * 29}), now_).state,
+      CheckState::warning);
+  EXPECT_EQ(check_certificate("c", certificate(now_ - hours{48}, now_), now_).state,
+            CheckState::failed);
+  EXPECT_EQ(check_certificate("c", certificate(now_ + hours{1}, now_ + hours{99}), now_).state,
+            CheckState::failed);
   EXPECT_EQ(check_certificate("c", "", now_).state, CheckState::failed);
 }
 

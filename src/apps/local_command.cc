@@ -38,8 +38,9 @@ std::vector<std::string> own_environment() {
   for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const auto equals = text.find('=');
-    const bool names_job = text.starts_with("FAULTLINE_JOB=") || text.starts_with("FAULTLINE_RESTART=") ||
-                           text.starts_with("FAULTLINE_NODES=") || text.starts_with("FAULTLINE_ARRAY_TASK=");
+    const bool names_job =
+        text.starts_with("FAULTLINE_JOB=") || text.starts_with("FAULTLINE_RESTART=") ||
+        text.starts_with("FAULTLINE_NODES=") || text.starts_with("FAULTLINE_ARRAY_TASK=");
     if (equals == std::string_view::npos || equals == 0 || names_job) continue;
     if (survives_json(std::string(text))) {
       entries.emplace_back(text);
@@ -63,19 +64,22 @@ int init(const StateFolder& folder, const LocalCommandOptions& options) {
     nodes.push_back({name, nodes.size() + options.spares >= names->size(), false, "", ""});
   }
   if (const auto status = folder.create(nodes); !status) return fail(status.error());
-  print(std::to_string(nodes.size()) + " nodes, " + std::to_string(options.spares) + " of them spare\n");
+  print(std::to_string(nodes.size()) + " nodes, " + std::to_string(options.spares) +
+        " of them spare\n");
   return exit_ok;
 }
 
 /// What the command line left over behind PROGRAM.
 std::vector<std::string> command_of(const CLI::App& verb, const LocalCommandOptions& options) {
   std::vector<std::string> argv = verb.remaining();
-  if (!argv.empty() && argv.front() == "--") argv.erase(argv.begin());  // the mark; a later one is the command's own
+  if (!argv.empty() && argv.front() == "--")
+    argv.erase(argv.begin());  // the mark; a later one is the command's own
   if (!options.program.empty()) argv.insert(argv.begin(), options.program);
   return argv;
 }
 
-Result<LocalRequest> make_submit(const StateFolder& folder, const LocalCommandOptions& options, std::vector<std::string> argv) {
+Result<LocalRequest> make_submit(const StateFolder& folder, const LocalCommandOptions& options,
+                                 std::vector<std::string> argv) {
   const auto state = folder.load();
   if (!state) return state.error();
   if (argv.empty()) return wrong("no command: faultline local submit --nodes N -- CMD...");
@@ -92,7 +96,9 @@ Result<LocalRequest> make_submit(const StateFolder& folder, const LocalCommandOp
   request.directory = std::filesystem::current_path(error).string();
   if (error) return wrong("the working folder is gone");
   request.by = user_name();
-  request.name = options.name.empty() ? printable(std::filesystem::path(argv.front()).filename().string(), 64) : options.name;
+  request.name = options.name.empty()
+                     ? printable(std::filesystem::path(argv.front()).filename().string(), 64)
+                     : options.name;
   request.argv = std::move(argv);
   request.node_count = options.node_count;
   request.environment = own_environment();
@@ -102,7 +108,8 @@ Result<LocalRequest> make_submit(const StateFolder& folder, const LocalCommandOp
   return request;
 }
 
-int submit(const StateFolder& folder, const LocalCommandOptions& options, std::vector<std::string> argv, const Clock& clock) {
+int submit(const StateFolder& folder, const LocalCommandOptions& options,
+           std::vector<std::string> argv, const Clock& clock) {
   const auto request = make_submit(folder, options, std::move(argv));
   if (!request) return fail(request.error());
   const auto left = leave_request(folder, *request, clock.now());
@@ -112,7 +119,8 @@ int submit(const StateFolder& folder, const LocalCommandOptions& options, std::v
 }
 
 /// Leaves a request and waits a moment for what comes of it.
-int ask(const StateFolder& folder, const LocalRequest& request, const std::string& done, const Clock& clock) {
+int ask(const StateFolder& folder, const LocalRequest& request, const std::string& done,
+        const Clock& clock) {
   if (const auto state = folder.load(); !state) return fail(state.error());
   const auto name = leave_request(folder, request, clock.now());
   if (!name) return fail(name.error());
@@ -120,13 +128,16 @@ int ask(const StateFolder& folder, const LocalRequest& request, const std::strin
   const Duration until = clock.monotonic() + answer_wait;
   while (inbox.waits(*name)) {
     if (clock.monotonic() >= until) {
-      return fail({ErrorCode::unavailable, "left in the inbox, but nobody took it within " + to_text(answer_wait) +
-                                               ": it is done when `faultline serve --scheduler local` runs"});
+      return fail({ErrorCode::unavailable,
+                   "left in the inbox, but nobody took it within " + to_text(answer_wait) +
+                       ": it is done when `faultline serve --scheduler local` runs"});
     }
     clock.sleep(answer_step);
   }
   if (const auto why = inbox.refusal(*name)) {
-    return fail({why->starts_with("no job ") || why->starts_with("no node ") ? ErrorCode::not_found : ErrorCode::conflict, *why});
+    return fail({why->starts_with("no job ") || why->starts_with("no node ") ? ErrorCode::not_found
+                                                                             : ErrorCode::conflict,
+                 *why});
   }
   print(done + "\n");
   return exit_ok;
@@ -154,7 +165,8 @@ nlohmann::json job_json(const StateFolder& folder, const LocalState& state, cons
           {"nodes", latest.nodes},
           {"excluded", task.excluded},
           {"exit_code", latest.exit_code ? nlohmann::json(*latest.exit_code) : nlohmann::json()},
-          {"detail", latest.state == AttemptState::pending ? waiting_reason(state, task) : latest.detail},
+          {"detail",
+           latest.state == AttemptState::pending ? waiting_reason(state, task) : latest.detail},
           {"name", task.name},
           {"user", task.user},
           {"array_job", task.array_job},
@@ -173,9 +185,11 @@ int queue(const StateFolder& folder, const LocalCommandOptions& options, const C
   Table table({"JOB", "RESTART", "STATE", "EXIT", "NODES", "EXCLUDED", "NAME", "DETAIL"});
   for (const auto& task : state->tasks) {
     auto job = job_json(folder, *state, task);
-    table.add({task.job, std::to_string(task.latest().restart), std::string(to_text(task.latest().state)),
-               task.latest().exit_code ? std::to_string(*task.latest().exit_code) : "-", join(task.latest().nodes, ","),
-               task.excluded.empty() ? "-" : join(task.excluded, ","), task.name, job["detail"].get<std::string>()});
+    table.add(
+        {task.job, std::to_string(task.latest().restart), std::string(to_text(task.latest().state)),
+         task.latest().exit_code ? std::to_string(*task.latest().exit_code) : "-",
+         join(task.latest().nodes, ","), task.excluded.empty() ? "-" : join(task.excluded, ","),
+         task.name, job["detail"].get<std::string>()});
     jobs.push_back(std::move(job));
   }
   if (options.json) {
@@ -195,7 +209,8 @@ int nodes(const StateFolder& folder, const LocalCommandOptions& options) {
   for (const auto& node : state->nodes) {
     const auto on = busy.find(node.name);
     const std::string job = on == busy.end() ? "" : on->second;
-    const std::string standing = node.drained ? (job.empty() ? "drained" : "draining") : (job.empty() ? "idle" : "busy");
+    const std::string standing =
+        node.drained ? (job.empty() ? "drained" : "draining") : (job.empty() ? "idle" : "busy");
     list.push_back({{"name", node.name},
                     {"state", standing},
                     {"drained", node.drained},
@@ -215,70 +230,97 @@ int nodes(const StateFolder& folder, const LocalCommandOptions& options) {
   return exit_ok;
 }
 
-int ask_about_job(LocalRequestKind kind, const StateFolder& folder, const LocalCommandOptions& options, const Clock& clock) {
+int ask_about_job(LocalRequestKind kind, const StateFolder& folder,
+                  const LocalCommandOptions& options, const Clock& clock) {
   LocalRequest request;
   request.kind = kind;
   request.by = user_name();
   request.job = options.target;
-  return ask(folder, request, options.target + (kind == LocalRequestKind::cancel ? " is cancelled" : " is released"), clock);
+  return ask(folder, request,
+             options.target + (kind == LocalRequestKind::cancel ? " is cancelled" : " is released"),
+             clock);
 }
 
-int ask_about_node(LocalRequestKind kind, const StateFolder& folder, const LocalCommandOptions& options, const Clock& clock) {
+int ask_about_node(LocalRequestKind kind, const StateFolder& folder,
+                   const LocalCommandOptions& options, const Clock& clock) {
   LocalRequest request;
   request.kind = kind;
   request.by = user_name();
   request.node = options.target;
   request.reason = options.reason;
-  return ask(folder, request, options.target + (kind == LocalRequestKind::drain ? " is drained" : " is in service"), clock);
+  return ask(folder, request,
+             options.target + (kind == LocalRequestKind::drain ? " is drained" : " is in service"),
+             clock);
 }
 
-CLI::App* add_verb(CLI::App& local, LocalCommandOptions& options, const char* name, const char* help, const char* example) {
+CLI::App* add_verb(CLI::App& local, LocalCommandOptions& options, const char* name,
+                   const char* help, const char* example) {
   CLI::App* verb = local.add_subcommand(name, help);
-  verb->add_option("--state", options.state, "Folder of the local cluster")->required()->envname("FAULTLINE_LOCAL_STATE");
-  verb->footer(std::string("Example:\n  faultline local ") + name + " --state /tmp/cluster " + example);
+  verb->add_option("--state", options.state, "Folder of the local cluster")
+      ->required()
+      ->envname("FAULTLINE_LOCAL_STATE");
+  verb->footer(std::string("Example:\n  faultline local ") + name + " --state /tmp/cluster " +
+               example);
   return verb;
 }
 
 }  // namespace
 
 void add_local_command(CLI::App& app, LocalCommandOptions& options) {
-  CLI::App* local = app.add_subcommand("local", "The embedded scheduler: a cluster whose nodes are names on this machine");
+  CLI::App* local = app.add_subcommand(
+      "local", "The embedded scheduler: a cluster whose nodes are names on this machine");
   local->require_subcommand(1);
   local->footer(
       "Examples:\n"
       "  faultline local init --state /tmp/cluster --nodes n[1-6] --spares 1\n"
-      "  faultline serve --plain --scheduler local --local-state /tmp/cluster --mode act --store /tmp/faultline.db &\n"
+      "  faultline serve --plain --scheduler local --local-state /tmp/cluster --mode act --store "
+      "/tmp/faultline.db &\n"
       "  faultline local submit --state /tmp/cluster --nodes 4 -- ./train.sh\n"
       "  faultline local queue --state /tmp/cluster\n"
-      "A job finds FAULTLINE_JOB, FAULTLINE_RESTART and FAULTLINE_NODES (n1,n2,...) in its environment, and writes to\n"
+      "A job finds FAULTLINE_JOB, FAULTLINE_RESTART and FAULTLINE_NODES (n1,n2,...) in its "
+      "environment, and writes to\n"
       "jobs/JOB.RESTART.out in the folder. Requests wait in the folder while no controller runs.");
 
-  CLI::App* init_verb = add_verb(*local, options, "init", "Make a cluster in a new folder", "--nodes n1,n2,n3 --spares 1");
+  CLI::App* init_verb = add_verb(*local, options, "init", "Make a cluster in a new folder",
+                                 "--nodes n1,n2,n3 --spares 1");
   init_verb->add_option("--nodes", options.nodes, "Names: n1,n2 or n[1-6]")->required();
-  init_verb->add_option("--spares", options.spares, "So many of the last nodes stand by for lost ones")->capture_default_str();
+  init_verb
+      ->add_option("--spares", options.spares, "So many of the last nodes stand by for lost ones")
+      ->capture_default_str();
 
-  CLI::App* submit_verb = add_verb(*local, options, "submit", "Put a job into the queue; prints its number",
-                                   "--nodes 4 --array=1-3%1 -- ./train.sh --epochs 3");
+  CLI::App* submit_verb =
+      add_verb(*local, options, "submit", "Put a job into the queue; prints its number",
+               "--nodes 4 --array=1-3%1 -- ./train.sh --epochs 3");
   submit_verb->add_option("--nodes", options.node_count, "Nodes of the job")->capture_default_str();
-  submit_verb->add_option("--array", options.array, "Tasks, and how many run at once: 1-3, 1,4,7, 1-100%5");
+  submit_verb->add_option("--array", options.array,
+                          "Tasks, and how many run at once: 1-3, 1,4,7, 1-100%5");
   submit_verb->add_option("--name", options.name, "Name of the job (default: of the program)");
-  submit_verb->add_option("PROGRAM", options.program, "After --: what to run; its arguments follow");
+  submit_verb->add_option("PROGRAM", options.program,
+                          "After --: what to run; its arguments follow");
   // Not a list of CLI11: it takes an argument like [a,b] apart.
   submit_verb->prefix_command();
 
-  CLI::App* queue_verb = add_verb(*local, options, "queue", "Jobs, each with its newest attempt", "--json");
+  CLI::App* queue_verb =
+      add_verb(*local, options, "queue", "Jobs, each with its newest attempt", "--json");
   queue_verb->add_flag("--json", options.json, "For programs");
-  CLI::App* nodes_verb = add_verb(*local, options, "nodes", "Nodes, and who has taken them out of service", "--json");
+  CLI::App* nodes_verb =
+      add_verb(*local, options, "nodes", "Nodes, and who has taken them out of service", "--json");
   nodes_verb->add_flag("--json", options.json, "For programs");
 
-  const auto target = [&](CLI::App* verb, const char* what) { verb->add_option(what, options.target)->required(); };
-  target(add_verb(*local, options, "cancel", "End a job, a whole array or one of its tasks", "7_2"), "JOB");
+  const auto target = [&](CLI::App* verb, const char* what) {
+    verb->add_option(what, options.target)->required();
+  };
+  target(add_verb(*local, options, "cancel", "End a job, a whole array or one of its tasks", "7_2"),
+         "JOB");
   target(add_verb(*local, options, "release", "Let a held job start again", "7"), "JOB");
-  CLI::App* drain_verb = add_verb(*local, options, "drain", "Take a node out of service; faultline leaves it alone then",
+  CLI::App* drain_verb = add_verb(*local, options, "drain",
+                                  "Take a node out of service; faultline leaves it alone then",
                                   "n3 --reason 'new cable'");
   target(drain_verb, "NODE");
   drain_verb->add_option("--reason", options.reason, "Why, for those who come after")->required();
-  target(add_verb(*local, options, "resume", "Put a node back into service, whoever drained it", "n3"), "NODE");
+  target(
+      add_verb(*local, options, "resume", "Put a node back into service, whoever drained it", "n3"),
+      "NODE");
 
   CLI::App* keeper = app.add_subcommand(keeper_verb, "Runs one attempt of a local job")->group("");
   keeper->add_option("STATE", options.state)->required();
@@ -293,7 +335,8 @@ int local_main(CLI::App& command, const LocalCommandOptions& options) {
   const auto root = std::filesystem::absolute(options.state, error);
   if (options.state.empty() || error) return fail(wrong("--state: no such folder"));
   const StateFolder folder(root.lexically_normal());
-  if (command.get_name() == keeper_verb) return keep_job(folder, options.target, options.restart, clock);
+  if (command.get_name() == keeper_verb)
+    return keep_job(folder, options.target, options.restart, clock);
   const CLI::App& given = *command.get_subcommands().front();
   const std::string& verb = given.get_name();
   if (verb == "init") return init(folder, options);

@@ -1,4 +1,5 @@
-// The verbs as people type them, without a controller; what a controller makes of it is tested in src/adapters/local.
+// The verbs as people type them, without a controller; what a controller makes of it is tested in
+// src/adapters/local.
 #include "apps/local_command.h"
 
 #include <gmock/gmock.h>
@@ -87,13 +88,17 @@ TEST_F(LocalCommandTest, InitRefusesBadNodes) {
 
 TEST_F(LocalCommandTest, SubmitPrintsTheNumberAndKeepsEveryArgument) {
   ASSERT_EQ(local("init", {"--nodes", "n1,n2"}), exit_ok);
-  ASSERT_EQ(local("submit", {"--nodes", "2", "--", "run", "[a,b]", "--json", "--", "", "-x", "local"}), exit_ok) << err_;
+  ASSERT_EQ(
+      local("submit", {"--nodes", "2", "--", "run", "[a,b]", "--json", "--", "", "-x", "local"}),
+      exit_ok)
+      << err_;
   EXPECT_EQ(out_, "1\n");
   ASSERT_EQ(local("submit", {"--array=1-2%1", "--name", "sweep", "--", "true"}), exit_ok);
   EXPECT_EQ(out_, "2\n");
   const auto entries = LocalInbox(StateFolder(state_)).read([](auto&, auto&) { ADD_FAILURE(); });
   ASSERT_EQ(entries.size(), 2U);
-  EXPECT_THAT(entries[0].request.argv, ElementsAre("run", "[a,b]", "--json", "--", "", "-x", "local"));
+  EXPECT_THAT(entries[0].request.argv,
+              ElementsAre("run", "[a,b]", "--json", "--", "", "-x", "local"));
   EXPECT_EQ(entries[0].request.directory, fs::current_path());
   // Shown before a controller has taken them.
   ASSERT_EQ(local("queue", {"--json"}), exit_ok);

@@ -22,7 +22,8 @@
 namespace faultline {
 namespace {
 
-Result<std::string> operate_remotely(const PersonOptions& options, const std::string& request, const std::string& target) {
+Result<std::string> operate_remotely(const PersonOptions& options, const std::string& request,
+                                     const std::string& target) {
   const SystemClock clock;
   ControllerAddress controller{options.controller, {}};
   if (!options.plain) controller.tls = TlsFiles{options.tls_ca, options.tls_cert, options.tls_key};
@@ -30,14 +31,18 @@ Result<std::string> operate_remotely(const PersonOptions& options, const std::st
 }
 
 /// The agent's way to the controller.
-Result<std::unique_ptr<Uplink>> make_uplink(const AgentOptions& options, const Clock& clock, Counters& counters) {
+Result<std::unique_ptr<Uplink>> make_uplink(const AgentOptions& options, const Clock& clock,
+                                            Counters& counters) {
   GrpcUplinkOptions uplink;
   uplink.controller.address = options.controller;
-  if (!options.plain) uplink.controller.tls = TlsFiles{options.tls_ca, options.tls_cert, options.tls_key};
+  if (!options.plain)
+    uplink.controller.tls = TlsFiles{options.tls_ca, options.tls_cert, options.tls_key};
   uplink.node = options.node;
   uplink.warn = [](const std::string& text) { spdlog::warn("{}", text); };
-  const auto seed = static_cast<std::uint64_t>(clock.now().time_since_epoch().count()) ^ StableHash().add(options.node).value();
-  return std::unique_ptr<Uplink>(std::make_unique<GrpcUplink>(std::move(uplink), clock, Rng(seed), counters));
+  const auto seed = static_cast<std::uint64_t>(clock.now().time_since_epoch().count()) ^
+                    StableHash().add(options.node).value();
+  return std::unique_ptr<Uplink>(
+      std::make_unique<GrpcUplink>(std::move(uplink), clock, Rng(seed), counters));
 }
 
 /// As the agent would: connect and have one heartbeat taken.
@@ -80,7 +85,8 @@ int dispatch(CLI::App& app, Options& options) {
 int run_program(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "faultline finds the node, GPU, link or line of code that broke a distributed training job, proves it, takes the bad part\n"
+      "faultline finds the node, GPU, link or line of code that broke a distributed training job, "
+      "proves it, takes the bad part\n"
       "out of the training path, and brings the job back.");
   app.set_version_flag("--version", "faultline " + std::string(kVersion));
   app.require_subcommand(1);

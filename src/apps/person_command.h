@@ -1,5 +1,6 @@
-// `faultline approve|deny|return`: what people ask of the controller. On the controller's host the store's file permissions are
-// the authority; from elsewhere a certificate with the operator role is. Either way it is written down with who asked.
+// `faultline approve|deny|return`: what people ask of the controller. On the controller's host the
+// store's file permissions are the authority; from elsewhere a certificate with the operator role
+// is. Either way it is written down with who asked.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -21,8 +22,8 @@ struct PersonOptions {
 };
 
 /// Asks a controller over the network; bound to the transport in main.cc.
-using RemoteOperate =
-    std::function<Result<std::string>(const PersonOptions&, const std::string& request, const std::string& target)>;
+using RemoteOperate = std::function<Result<std::string>(
+    const PersonOptions&, const std::string& request, const std::string& target)>;
 
 void add_person_commands(CLI::App& app, PersonOptions& options);
 /// -1 if `verb` is none of these.

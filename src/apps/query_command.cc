@@ -63,12 +63,13 @@ int show_nodes(Store& store, const QueryOptions& options) {
     const auto it = by_name.find(node.name);
     const NodeState state = it == by_name.end() ? NodeState{} : it->second;
     if (it != by_name.end()) by_name.erase(it);
-    table.add({node.name, std::string(to_text(state.phase)), short_time(state.since), or_dash(state.by),
-               or_dash(node.state_text), node.drain_reason.empty() ? or_dash(state.note) : node.drain_reason});
+    table.add({node.name, std::string(to_text(state.phase)), short_time(state.since),
+               or_dash(state.by), or_dash(node.state_text),
+               node.drain_reason.empty() ? or_dash(state.note) : node.drain_reason});
   }
   for (const auto& [name, state] : by_name) {
-    table.add({name, std::string(to_text(state.phase)), short_time(state.since), or_dash(state.by), "not in the scheduler",
-               or_dash(state.note)});
+    table.add({name, std::string(to_text(state.phase)), short_time(state.since), or_dash(state.by),
+               "not in the scheduler", or_dash(state.note)});
   }
   print(table.text());
   return exit_ok;
@@ -83,9 +84,10 @@ int show_jobs(Store& store, const QueryOptions& options) {
   }
   Table table({"ATTEMPT", "STATE", "STARTED", "ENDED", "USER", "NAME", "NODES", "EXCLUDED"});
   for (const auto& attempt : *attempts) {
-    table.add({attempt.id.text(), std::string(to_text(attempt.state)), short_time(attempt.started_at),
-               short_time(attempt.ended_at), or_dash(attempt.user), or_dash(printable(attempt.name, 40)),
-               or_dash(join(attempt.nodes, ",")), or_dash(join(attempt.excluded_nodes, ","))});
+    table.add({attempt.id.text(), std::string(to_text(attempt.state)),
+               short_time(attempt.started_at), short_time(attempt.ended_at), or_dash(attempt.user),
+               or_dash(printable(attempt.name, 40)), or_dash(join(attempt.nodes, ",")),
+               or_dash(join(attempt.excluded_nodes, ","))});
   }
   print(table.text());
   return exit_ok;
@@ -101,7 +103,8 @@ int show_incidents(Store& store, const QueryOptions& options) {
   Table table({"INCIDENT", "OPENED", "CAUSE", "SUBJECT", "ATTEMPT", "VERDICTS"});
   for (const auto& incident : *incidents) {
     table.add({incident.id, short_time(incident.opened_at), incident.cause, incident.subject.text(),
-               incident.attempt ? incident.attempt->text() : nothing, std::to_string(incident.verdicts.size())});
+               incident.attempt ? incident.attempt->text() : nothing,
+               std::to_string(incident.verdicts.size())});
   }
   print(table.text());
   return exit_ok;
@@ -118,8 +121,9 @@ int show_verdicts(Store& store, const QueryOptions& options) {
   for (const auto& verdict : *verdicts) {
     if (verdict.status == VerdictStatus::cleared && !options.all) continue;
     table.add({verdict.id, short_time(verdict.since), std::string(to_text(verdict.status)),
-               std::to_string(static_cast<int>(verdict.confidence * 100)) + "%", verdict.cause, verdict.subject.text(),
-               verdict.attempt ? verdict.attempt->text() : nothing, std::to_string(verdict.evidence.size())});
+               std::to_string(static_cast<int>(verdict.confidence * 100)) + "%", verdict.cause,
+               verdict.subject.text(), verdict.attempt ? verdict.attempt->text() : nothing,
+               std::to_string(verdict.evidence.size())});
   }
   print(table.text());
   return exit_ok;
@@ -138,10 +142,11 @@ int show_actions(Store& store, const QueryOptions& options) {
     json item = to_json(decision);
     item["outcome"] = has_outcome ? to_json(*(*record)->outcome) : json(nullptr);
     list.push_back(std::move(item));
-    table.add({decision.action.id, decision.id, short_time(decision.decided_at), std::string(to_text(decision.ruling)),
-               std::string(to_text(decision.reason)), std::string(to_text(decision.action.kind)),
-               decision.action.subject.text(),
-               has_outcome ? std::string(to_text((*record)->outcome->status)) + ": " + (*record)->outcome->detail
+    table.add({decision.action.id, decision.id, short_time(decision.decided_at),
+               std::string(to_text(decision.ruling)), std::string(to_text(decision.reason)),
+               std::string(to_text(decision.action.kind)), decision.action.subject.text(),
+               has_outcome ? std::string(to_text((*record)->outcome->status)) + ": " +
+                                 (*record)->outcome->detail
                            : (*record ? "on its way" : or_dash(decision.detail))});
   }
   if (options.json) {
@@ -161,19 +166,24 @@ struct Question {
 };
 
 constexpr Question questions[] = {
-    {"nodes", "Every node: its life as faultline records it, and the scheduler's state and reason", show_nodes},
+    {"nodes", "Every node: its life as faultline records it, and the scheduler's state and reason",
+     show_nodes},
     {"jobs", "The attempts of jobs that were seen, newest first", show_jobs},
     {"incidents", "Failures, newest first, each with its leading cause", show_incidents},
     {"verdicts", "What was concluded, newest first", show_verdicts},
-    {"actions", "What was decided and done, newest first; --all shows what was held and why", show_actions},
+    {"actions", "What was decided and done, newest first; --all shows what was held and why",
+     show_actions},
 };
 
 }  // namespace
 
 void add_store_options(CLI::App& command, QueryOptions& options) {
-  // Read here and not through CLI11, which lets the environment win when several verbs share one variable.
-  if (const char* named = std::getenv("FAULTLINE_STORE"); named != nullptr && *named != '\0') options.store = named;
-  command.add_option("--store", options.store, "The controller's store (or FAULTLINE_STORE)")->capture_default_str();
+  // Read here and not through CLI11, which lets the environment win when several verbs share one
+  // variable.
+  if (const char* named = std::getenv("FAULTLINE_STORE"); named != nullptr && *named != '\0')
+    options.store = named;
+  command.add_option("--store", options.store, "The controller's store (or FAULTLINE_STORE)")
+      ->capture_default_str();
   command.add_flag("--json", options.json, "Print JSON");
   command.add_option("--catalog", options.catalog, "Folder of the catalog");
 }

@@ -1,4 +1,5 @@
-// `faultline nodes|jobs|incidents|verdicts|actions`: reads the controller's store; works while the controller is down.
+// `faultline nodes|jobs|incidents|verdicts|actions`: reads the controller's store; works while the
+// controller is down.
 #pragma once
 
 #include <CLI/CLI.hpp>

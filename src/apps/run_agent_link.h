@@ -1,5 +1,5 @@
-// What `faultline run` tells the node's agent and hears from it. An agent that is absent, restarts or hangs never
-// holds up the job: everything is tried again later or dropped.
+// What `faultline run` tells the node's agent and hears from it. An agent that is absent, restarts
+// or hangs never holds up the job: everything is tried again later or dropped.
 #pragma once
 
 #include <string>

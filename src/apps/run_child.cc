@@ -35,7 +35,8 @@ void wake() {
 /// Passes the signal on at once, even while the loop is blocked writing our own output.
 void on_signal(int number, siginfo_t* info, void*) {
   if (number != SIGCHLD) {
-    if (number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT) stop_asked = true;
+    if (number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT)
+      stop_asked = true;
     // The terminal's Ctrl-C goes to the whole process group, the child included: once is enough.
     const bool from_terminal = info->si_code == SI_KERNEL;
     const pid_t pid = child_pid;
@@ -60,7 +61,8 @@ struct Plumbing {
   std::array<int, 2> failure{-1, -1};  // carries errno of a failed exec; closed by a successful one
 
   bool open(bool merged) {
-    const bool good = ::pipe2(out.data(), O_CLOEXEC) == 0 && (merged || ::pipe2(err.data(), O_CLOEXEC) == 0) &&
+    const bool good = ::pipe2(out.data(), O_CLOEXEC) == 0 &&
+                      (merged || ::pipe2(err.data(), O_CLOEXEC) == 0) &&
                       ::pipe2(failure.data(), O_CLOEXEC) == 0;
     for (const int end : {out[1], err[1]}) {
       if (end >= 0) ::fcntl(end, F_SETPIPE_SZ, pipe_bytes);
@@ -77,7 +79,8 @@ struct Plumbing {
   }
 };
 
-[[noreturn]] void become(const std::vector<char*>& arguments, const Plumbing& pipes, bool merged, pid_t parent) {
+[[noreturn]] void become(const std::vector<char*>& arguments, const Plumbing& pipes, bool merged,
+                         pid_t parent) {
   ::dup2(pipes.out[1], STDOUT_FILENO);
   ::dup2(merged ? pipes.out[1] : pipes.err[1], STDERR_FILENO);
   for (const int number : forwarded) ::signal(number, SIG_DFL);
@@ -111,14 +114,17 @@ RunChild::~RunChild() {
 }
 
 Status RunChild::start(const std::vector<std::string>& command,
-                       const std::vector<std::pair<std::string, std::string>>& variables, bool merged) {
+                       const std::vector<std::pair<std::string, std::string>>& variables,
+                       bool merged) {
   Plumbing pipes;
-  if (!pipes.open(merged) || (wake_pipe[0] < 0 && ::pipe2(wake_pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0)) {
+  if (!pipes.open(merged) ||
+      (wake_pipe[0] < 0 && ::pipe2(wake_pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0)) {
     pipes.close_all();
     return Error{ErrorCode::unavailable, fmt::format("pipe: {}", std::strerror(errno))};
   }
   std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
   // Signals wait until the child's pid is known, so that none of them gets lost between the two.

@@ -1,4 +1,5 @@
-// The wrapped process: started without a shell, its output through pipes, its signals passed on, its end recorded.
+// The wrapped process: started without a shell, its output through pipes, its signals passed on,
+// its end recorded.
 #pragma once
 
 #include <sys/types.h>
@@ -30,8 +31,9 @@ class RunChild {
   RunChild& operator=(const RunChild&) = delete;
   ~RunChild();
 
-  /// Starts `command` with these variables added. One pipe for both streams if `merged`, so that their order is kept.
-  /// not_found (shells: 127) or permission_denied (126) if it cannot be executed.
+  /// Starts `command` with these variables added. One pipe for both streams if `merged`, so that
+  /// their order is kept. not_found (shells: 127) or permission_denied (126) if it cannot be
+  /// executed.
   Status start(const std::vector<std::string>& command,
                const std::vector<std::pair<std::string, std::string>>& variables, bool merged);
 

@@ -25,10 +25,12 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t read_bytes = 256 * 1024;
-constexpr Duration drain_quiet = std::chrono::milliseconds{100};  // a grandchild may hold the pipe for ever
+constexpr Duration drain_quiet =
+    std::chrono::milliseconds{100};  // a grandchild may hold the pipe for ever
 
 void say(std::string_view text) {
-  for (const std::string_view line : split(text, '\n')) write_all(STDERR_FILENO, fmt::format("faultline: {}\n", line));
+  for (const std::string_view line : split(text, '\n'))
+    write_all(STDERR_FILENO, fmt::format("faultline: {}\n", line));
 }
 
 std::string host_name() {
@@ -41,12 +43,13 @@ std::string host_name() {
 bool same_output() {
   struct stat out {};
   struct stat err {};
-  return ::fstat(STDOUT_FILENO, &out) == 0 && ::fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
-         out.st_ino == err.st_ino;
+  return ::fstat(STDOUT_FILENO, &out) == 0 && ::fstat(STDERR_FILENO, &err) == 0 &&
+         out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
 Duration seconds(double value) {
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::clamp(value, 0.0, 1e6)));
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::clamp(value, 0.0, 1e6)));
 }
 
 RunIdentity who(const RunOptions& options) {
@@ -84,7 +87,9 @@ class Run {
   void finish();
   void report_end();
   bool wait_for_ruling();
-  void close(RunLog::Stream stream) { stream == RunLog::Stream::out ? child_.close_out() : child_.close_err(); }
+  void close(RunLog::Stream stream) {
+    stream == RunLog::Stream::out ? child_.close_out() : child_.close_err();
+  }
 
   const RunOptions& options_;
   RunIdentity me_;
@@ -105,13 +110,14 @@ class Run {
 void Run::open_log() {
   if (options_.log_dir.empty()) return;
   const Status opened = log_.open(options_.log_dir, me_.attempt.job, me_.node, me_.rank);
-  if (!opened.ok()) say(opened.error().message + "; running without a log (choose another --log-dir)");
+  if (!opened.ok())
+    say(opened.error().message + "; running without a log (choose another --log-dir)");
   log_start_ = log_.start();
 }
 
 bool Run::start_child() {
-  const std::vector<std::pair<std::string, std::string>> variables = {{"FAULTLINE_NODE", me_.node},
-                                                                      {"FAULTLINE_RANK", std::to_string(me_.rank)}};
+  const std::vector<std::pair<std::string, std::string>> variables = {
+      {"FAULTLINE_NODE", me_.node}, {"FAULTLINE_RANK", std::to_string(me_.rank)}};
   const bool merged = same_output();
   const Status started = child_.start(options_.command, variables, merged);
   if (started.ok()) return true;
@@ -136,10 +142,12 @@ void Run::announce() {
   const std::string socket = socket_of(options_, me_);
   agent_.emplace(socket, std::move(start), clock_);
   const Status connected = agent_->connect();
-  if (options_.verbose && !connected.ok()) say("working without an agent: " + connected.error().message);
+  if (options_.verbose && !connected.ok())
+    say("working without an agent: " + connected.error().message);
   if (options_.verbose) {
-    say(fmt::format("job {} rank {} of {} on {} (job from {}, rank from {}), log {}", me_.attempt.text(), me_.rank,
-                    me_.world, me_.node, me_.job_from, me_.rank_from, log_.path().string()));
+    say(fmt::format("job {} rank {} of {} on {} (job from {}, rank from {}), log {}",
+                    me_.attempt.text(), me_.rank, me_.world, me_.node, me_.job_from, me_.rank_from,
+                    log_.path().string()));
   }
 }
 
@@ -157,15 +165,18 @@ int Run::timeout_ms() const {
   const Duration now = clock_.monotonic();
   Duration wait = std::chrono::seconds{60};
   if (const auto check = rhythm_.next_check()) wait = std::min(wait, *check - now);
-  if (!agent_->connected()) wait = std::min(wait, std::max(agent_->next_try() - now, Duration{std::chrono::seconds{1}}));
+  if (!agent_->connected())
+    wait = std::min(wait, std::max(agent_->next_try() - now, Duration{std::chrono::seconds{1}}));
   return static_cast<int>(std::max(wait, Duration{0}) / std::chrono::milliseconds{1}) + 1;
 }
 
 /// Until the child has ended.
 void Run::watch() {
   while (!end_) {
-    std::array<pollfd, 4> waits{{{child_.out(), POLLIN, 0}, {child_.err(), POLLIN, 0},
-                                 {child_.signal_descriptor(), POLLIN, 0}, {agent_->wait_descriptor(), POLLIN, 0}}};
+    std::array<pollfd, 4> waits{{{child_.out(), POLLIN, 0},
+                                 {child_.err(), POLLIN, 0},
+                                 {child_.signal_descriptor(), POLLIN, 0},
+                                 {agent_->wait_descriptor(), POLLIN, 0}}};
     ::poll(waits.data(), waits.size(), timeout_ms());
     if (waits[0].revents != 0 && !pump(RunLog::Stream::out)) child_.close_out();
     if (waits[1].revents != 0 && !pump(RunLog::Stream::err)) child_.close_err();
@@ -201,11 +212,13 @@ void Run::pass_on(RunLog::Stream stream, std::string_view bytes) {
   const bool out = stream == RunLog::Stream::out;
   if (options_.tag) {
     tagged_.clear();
-    (out ? tag_out_ : tag_err_).feed(bytes, fmt::format("[{} rank{}] ", me_.node, me_.rank), tagged_);
+    (out ? tag_out_ : tag_err_)
+        .feed(bytes, fmt::format("[{} rank{}] ", me_.node, me_.rank), tagged_);
     bytes = tagged_;
   }
   const int problem = write_all(out ? STDOUT_FILENO : STDERR_FILENO, bytes);
-  // Nobody reads our output any more: the command is to learn it as it would without us, by SIGPIPE.
+  // Nobody reads our output any more: the command is to learn it as it would without us, by
+  // SIGPIPE.
   if (problem == EPIPE) close(stream);
 }
 
@@ -219,11 +232,14 @@ void Run::look_for_stall() {
   if (options_.verbose) say(fmt::format("no output for {}", to_text(stall->silent)));
 }
 
-/// What the child left in the pipes. The end of the stream may never come, if a grandchild lives on.
+/// What the child left in the pipes. The end of the stream may never come, if a grandchild lives
+/// on.
 void Run::drain() {
   while (child_.out() >= 0 || child_.err() >= 0) {
     std::array<pollfd, 2> waits{{{child_.out(), POLLIN, 0}, {child_.err(), POLLIN, 0}}};
-    if (::poll(waits.data(), waits.size(), static_cast<int>(drain_quiet / std::chrono::milliseconds{1})) <= 0) return;
+    if (::poll(waits.data(), waits.size(),
+               static_cast<int>(drain_quiet / std::chrono::milliseconds{1})) <= 0)
+      return;
     if (waits[0].revents != 0 && !pump(RunLog::Stream::out)) child_.close_out();
     if (waits[1].revents != 0 && !pump(RunLog::Stream::err)) child_.close_err();
   }
@@ -240,7 +256,9 @@ void Run::finish() {
     write_all(STDOUT_FILENO, out);
     write_all(STDERR_FILENO, err);
   }
-  if (log_.lost_bytes() > 0) say(fmt::format("{} bytes of output are missing in {}", log_.lost_bytes(), log_.path().string()));
+  if (log_.lost_bytes() > 0)
+    say(fmt::format("{} bytes of output are missing in {}", log_.lost_bytes(),
+                    log_.path().string()));
   report_end();
 }
 
@@ -254,10 +272,13 @@ void Run::report_end() {
   if (!end_->failed() || RunChild::asked_to_stop()) return;
   if (agent_->connected() && options_.ruling_wait_s > 0 && wait_for_ruling()) return;
   if (agent_->connected()) return;
-  for (const std::string& line : explain_own_log(log_.path(), log_start_, me_, options_.catalog, clock_.now())) say(line);
+  for (const std::string& line :
+       explain_own_log(log_.path(), log_start_, me_, options_.catalog, clock_.now()))
+    say(line);
 }
 
-/// The last chance to say in the job's own output what broke. False if the agent went away meanwhile.
+/// The last chance to say in the job's own output what broke. False if the agent went away
+/// meanwhile.
 bool Run::wait_for_ruling() {
   const Duration deadline = clock_.monotonic() + seconds(options_.ruling_wait_s);
   agent_->tell(agent_->message(LauncherVerb::await_ruling));
@@ -267,7 +288,8 @@ bool Run::wait_for_ruling() {
       say(fmt::format("no ruling within {:g} s; exiting", options_.ruling_wait_s));
       return true;
     }
-    std::array<pollfd, 2> waits{{{agent_->wait_descriptor(), POLLIN, 0}, {child_.signal_descriptor(), POLLIN, 0}}};
+    std::array<pollfd, 2> waits{
+        {{agent_->wait_descriptor(), POLLIN, 0}, {child_.signal_descriptor(), POLLIN, 0}}};
     ::poll(waits.data(), waits.size(), static_cast<int>(left / std::chrono::milliseconds{1}) + 1);
     static_cast<void>(child_.reap());  // empties the signal pipe
     for (const LauncherReply& reply : agent_->hear()) {
@@ -288,18 +310,24 @@ bool Run::wait_for_ruling() {
 }  // namespace
 
 void add_run_command(CLI::App& app, RunOptions& options) {
-  CLI::App* run = app.add_subcommand("run", "Run one rank of a job, watched: faultline run [options] -- CMD...");
-  run->add_option("--log-dir", options.log_dir, "Folder for the rank's log; \"\" for none")->capture_default_str();
+  CLI::App* run = app.add_subcommand(
+      "run", "Run one rank of a job, watched: faultline run [options] -- CMD...");
+  run->add_option("--log-dir", options.log_dir, "Folder for the rank's log; \"\" for none")
+      ->capture_default_str();
   run->add_flag("--tag", options.tag, "Show node and rank before each line of output");
   run->add_option("--socket", options.socket,
-                  "The agent's socket; %n is the node (default: $FAULTLINE_AGENT_SOCKET, /run/faultline/agent.sock)");
-  run->add_option("--node", options.node, "This node's name, if the launcher does not say it right");
+                  "The agent's socket; %n is the node (default: $FAULTLINE_AGENT_SOCKET, "
+                  "/run/faultline/agent.sock)");
+  run->add_option("--node", options.node,
+                  "This node's name, if the launcher does not say it right");
   run->add_option("--ruling-wait", options.ruling_wait_s,
                   "After a failure, wait so many seconds for the ruling; 0 for not at all")
-      ->capture_default_str()->check(CLI::Range(0.0, 3600.0));
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 3600.0));
   run->add_option("--stall-floor", options.stall_floor_s,
                   "Never suspect a stall before so many seconds without output")
-      ->capture_default_str()->check(CLI::Range(1.0, 86400.0));
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 86400.0));
   run->add_option("--catalog", options.catalog, "Folder of the catalog");
   run->add_flag("-v,--verbose", options.verbose, "Say what is done");
   run->add_option("command", options.command, "The command and its arguments, after --");

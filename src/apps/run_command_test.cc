@@ -39,12 +39,15 @@ class RunTest : public testing::Test {
     options_.node = "n3";
     options_.catalog = FAULTLINE_SOURCE_CATALOG_DIR;
     options_.ruling_wait_s = 0.3;
-    for (const char* name : {"SLURM_JOB_ID", "RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "FAULTLINE_NODE"}) ::unsetenv(name);
+    for (const char* name :
+         {"SLURM_JOB_ID", "RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "FAULTLINE_NODE"})
+      ::unsetenv(name);
     ::setenv("FAULTLINE_JOB", "77", 1);
   }
   ~RunTest() override { fs::remove_all(folder_); }
 
-  /// Runs `faultline run` in a process of its own. `meanwhile` is called with its pid until it ends.
+  /// Runs `faultline run` in a process of its own. `meanwhile` is called with its pid until it
+  /// ends.
   Outcome run(std::vector<std::string> command, const std::function<void(pid_t)>& meanwhile = {}) {
     options_.command = std::move(command);
     std::array<int, 2> out{};
@@ -106,11 +109,13 @@ TEST_F(RunTest, PassesOutputThroughAndTagsTheLog) {
   const std::string stamp = R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z n3 rank0 \| )";
   EXPECT_TRUE(std::regex_search(log(), std::regex("(^|\n)" + stamp + "hello\n"))) << log();
   EXPECT_TRUE(std::regex_search(log(), std::regex("(^|\n)" + stamp + "oops\n"))) << log();
-  EXPECT_EQ(fs::status(folder_ / "logs/77-n3-0.log").permissions() & fs::perms::others_all, fs::perms::none);
+  EXPECT_EQ(fs::status(folder_ / "logs/77-n3-0.log").permissions() & fs::perms::others_all,
+            fs::perms::none);
 }
 
 TEST_F(RunTest, ExitCodesAreTheCommands) {
-  for (const int code : {0, 1, 42, 255}) EXPECT_EQ(shell("exit " + std::to_string(code)).code, code);
+  for (const int code : {0, 1, 42, 255})
+    EXPECT_EQ(shell("exit " + std::to_string(code)).code, code);
   EXPECT_EQ(shell("kill -9 $$").code, 137);
   EXPECT_EQ(shell("kill -11 $$").code, 139);
 }
@@ -118,7 +123,9 @@ TEST_F(RunTest, ExitCodesAreTheCommands) {
 TEST_F(RunTest, MissingCommandIs127AndSaysWhich) {
   const Outcome outcome = run({"no-such-program-here", "--x"});
   EXPECT_EQ(outcome.code, 127);
-  EXPECT_NE(outcome.err.find("faultline: cannot run no-such-program-here: No such file"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("faultline: cannot run no-such-program-here: No such file"),
+            std::string::npos)
+      << outcome.err;
 }
 
 TEST_F(RunTest, WhatMayNotBeExecutedIs126) {
@@ -149,7 +156,9 @@ TEST_F(RunTest, FullDiskDoesNotStopTheJob) {
 }
 
 TEST_F(RunTest, BinaryAndHugeLinesComeThroughUnchanged) {
-  const Outcome outcome = shell("head -c 3000000 /dev/zero; printf '\\377\\001\\n'; head -c 100000000 /dev/zero | tr '\\0' 'x'");
+  const Outcome outcome = shell(
+      "head -c 3000000 /dev/zero; printf '\\377\\001\\n'; head -c 100000000 /dev/zero | tr '\\0' "
+      "'x'");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out.size(), 103'000'003U);
   EXPECT_EQ(outcome.out.substr(3'000'000, 3), std::string("\377\001\n"));
@@ -167,9 +176,10 @@ TEST_F(RunTest, ChildKnowsItsPlaceAndGetsItsInput) {
 
 TEST_F(RunTest, SignalsArePassedOn) {
   int sent = 0;
-  const Outcome outcome = shell("trap 'echo got; exit 7' USR1; echo ready; while :; do sleep 0.05; done", [&](pid_t pid) {
-    if (++sent == 20) ::kill(pid, SIGUSR1);
-  });
+  const Outcome outcome = shell(
+      "trap 'echo got; exit 7' USR1; echo ready; while :; do sleep 0.05; done", [&](pid_t pid) {
+        if (++sent == 20) ::kill(pid, SIGUSR1);
+      });
   EXPECT_EQ(outcome.out, "ready\ngot\n");
   EXPECT_EQ(outcome.code, 7);
 }
@@ -208,7 +218,8 @@ class FakeAgent {
       const LauncherMessage& message = arrival.message.value();
       heard.push_back(message);
       if (message.verb != LauncherVerb::await_ruling || ruling_.empty()) continue;
-      door_->reply(arrival.peer.connection, {LauncherReply::Kind::ruling, message.attempt, true, ruling_});
+      door_->reply(arrival.peer.connection,
+                   {LauncherReply::Kind::ruling, message.attempt, true, ruling_});
     }
   }
   std::vector<LauncherMessage> heard;
@@ -256,7 +267,8 @@ TEST(RunArguments, EverythingAfterTheDashesIsTheCommands) {
   app.parse("run --tag --ruling-wait 3 -- python train.py --tag --lr 3 -- x", false);
   EXPECT_TRUE(options.tag);
   EXPECT_EQ(options.ruling_wait_s, 3);
-  EXPECT_EQ(options.command, (std::vector<std::string>{"python", "train.py", "--tag", "--lr", "3", "--", "x"}));
+  EXPECT_EQ(options.command,
+            (std::vector<std::string>{"python", "train.py", "--tag", "--lr", "3", "--", "x"}));
 }
 
 }  // namespace

@@ -14,9 +14,13 @@ class Variables {
  public:
   explicit Variables(const Environment& environment) : environment_(environment) {}
 
-  [[nodiscard]] std::string text(std::string_view name) const { return environment_(name).value_or(""); }
+  [[nodiscard]] std::string text(std::string_view name) const {
+    return environment_(name).value_or("");
+  }
   [[nodiscard]] bool has(std::string_view name) const { return !text(name).empty(); }
-  [[nodiscard]] std::optional<std::int32_t> number(std::string_view name) const { return number_of(environment_, name); }
+  [[nodiscard]] std::optional<std::int32_t> number(std::string_view name) const {
+    return number_of(environment_, name);
+  }
 
  private:
   const Environment& environment_;
@@ -71,7 +75,8 @@ std::string read_node(const Variables& env, std::string_view host, const RunIden
     const auto index = static_cast<std::size_t>(me.rank);
     if (index < nodes.size() && valid_node_name(nodes[index])) return std::string(nodes[index]);
   }
-  const std::string_view name = host.substr(0, host.find('.'));  // schedulers name nodes without the domain
+  const std::string_view name =
+      host.substr(0, host.find('.'));  // schedulers name nodes without the domain
   return valid_node_name(name) ? std::string(name) : "localhost";
 }
 
@@ -92,7 +97,8 @@ RunIdentity identify_run(const Environment& environment, std::string_view host, 
   me.node = read_node(env, host, me);
   const std::string visible = env.text("CUDA_VISIBLE_DEVICES");
   for (const std::string_view gpu : split(visible, ',')) {
-    if (!trim(gpu).empty() && me.gpus.size() < gpus_max) me.gpus.push_back(printable(trim(gpu), 64));
+    if (!trim(gpu).empty() && me.gpus.size() < gpus_max)
+      me.gpus.push_back(printable(trim(gpu), 64));
   }
   return me;
 }

@@ -1,6 +1,6 @@
-// Who am I: the job, attempt, rank and node of the process that `faultline run` wraps, read from what launchers leave in the
-// environment. Launchers nest (mpirun inside an allocation, torchrun inside srun): the job is the outermost one's,
-// the rank is the innermost one's.
+// Who am I: the job, attempt, rank and node of the process that `faultline run` wraps, read from
+// what launchers leave in the environment. Launchers nest (mpirun inside an allocation, torchrun
+// inside srun): the job is the outermost one's, the rank is the innermost one's.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct RunIdentity {
   bool operator==(const RunIdentity&) const = default;
 };
 
-/// Never fails: what is missing or malformed falls back to "alone". `host` and `pid` are this machine's.
+/// Never fails: what is missing or malformed falls back to "alone". `host` and `pid` are this
+/// machine's.
 RunIdentity identify_run(const Environment& environment, std::string_view host, std::int64_t pid);
 
 }  // namespace faultline

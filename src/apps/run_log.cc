@@ -45,7 +45,8 @@ int write_all(int descriptor, std::string_view bytes) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
     if (written >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {  // somebody made our output non-blocking: it is shared with other programs
+    } else if (errno ==
+               EAGAIN) {  // somebody made our output non-blocking: it is shared with other programs
       pollfd wait{descriptor, POLLOUT, 0};
       ::poll(&wait, 1, -1);
     } else if (errno != EINTR) {
@@ -59,19 +60,21 @@ RunLog::~RunLog() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Status RunLog::open(const std::filesystem::path& folder, std::string_view job, std::string_view node,
-                    std::int32_t rank) {
+Status RunLog::open(const std::filesystem::path& folder, std::string_view job,
+                    std::string_view node, std::int32_t rank) {
   std::error_code problem;
   const auto absolute = std::filesystem::absolute(folder, problem);
   if (!problem) std::filesystem::create_directories(absolute, problem);
   const auto path = absolute / fmt::format("{}-{}-{}.log", job, node, rank);
   if (problem) {
-    return Error{ErrorCode::unavailable, fmt::format("cannot make {}: {}", folder.string(), problem.message())};
+    return Error{ErrorCode::unavailable,
+                 fmt::format("cannot make {}: {}", folder.string(), problem.message())};
   }
   // O_NOFOLLOW: in a folder that others can write to, a link could point at any file of this user.
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
   if (descriptor_ < 0) {
-    return Error{ErrorCode::unavailable, fmt::format("cannot write {}: {}", path.string(), std::strerror(errno))};
+    return Error{ErrorCode::unavailable,
+                 fmt::format("cannot write {}: {}", path.string(), std::strerror(errno))};
   }
   path_ = path;
   const off_t size = ::lseek(descriptor_, 0, SEEK_END);
@@ -102,7 +105,8 @@ Status RunLog::put() {
   if (pending_.capacity() > 1024 * 1024) pending_.shrink_to_fit();
   if (problem == 0 || complained_) return ok_status();
   complained_ = true;
-  return Error{ErrorCode::unavailable, fmt::format("cannot write {}: {}", path_.string(), std::strerror(problem))};
+  return Error{ErrorCode::unavailable,
+               fmt::format("cannot write {}: {}", path_.string(), std::strerror(problem))};
 }
 
 }  // namespace faultline

@@ -1,5 +1,5 @@
-// The rank's own log: every line with time, node and rank, so that no line is ever without a host name. The
-// log is a by-product: whatever goes wrong with it, the job goes on.
+// The rank's own log: every line with time, node and rank, so that no line is ever without a host
+// name. The log is a by-product: whatever goes wrong with it, the job goes on.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace faultline {
 
-/// Cuts a byte stream into lines, each with a prefix. A line longer than `line_bytes_max` is cut into several.
+/// Cuts a byte stream into lines, each with a prefix. A line longer than `line_bytes_max` is cut
+/// into several.
 class LineTagger {
  public:
   explicit LineTagger(std::size_t line_bytes_max = 64 * 1024) : line_bytes_max_(line_bytes_max) {}
@@ -36,8 +37,10 @@ class RunLog {
   RunLog& operator=(const RunLog&) = delete;
   ~RunLog();
 
-  /// Opens {job}-{node}-{rank}.log in `folder` for appending, making the folder if needed. Names must have been checked.
-  Status open(const std::filesystem::path& folder, std::string_view job, std::string_view node, std::int32_t rank);
+  /// Opens {job}-{node}-{rank}.log in `folder` for appending, making the folder if needed. Names
+  /// must have been checked.
+  Status open(const std::filesystem::path& folder, std::string_view job, std::string_view node,
+              std::int32_t rank);
   /// An error is returned once; further ones are only counted.
   Status write(Stream stream, std::string_view bytes, Instant now);
   /// Writes unfinished lines.
@@ -64,7 +67,8 @@ class RunLog {
   std::uint64_t lost_bytes_ = 0;
 };
 
-/// Writes everything, through short writes and interruptions. The error number, 0 if all was written.
+/// Writes everything, through short writes and interruptions. The error number, 0 if all was
+/// written.
 int write_all(int descriptor, std::string_view bytes);
 
 }  // namespace faultline

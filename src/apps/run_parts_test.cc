@@ -34,8 +34,10 @@ TEST(RunIdentity, Alone) {
 
 TEST(RunIdentity, Slurm) {
   std::map<std::string, std::string, std::less<>> env = {
-      {"SLURM_JOB_ID", "123"}, {"SLURM_PROCID", "5"}, {"SLURM_LOCALID", "1"}, {"SLURM_NTASKS", "8"},
-      {"SLURMD_NODENAME", "n3"}, {"SLURM_RESTART_COUNT", "2"}, {"CUDA_VISIBLE_DEVICES", "0, 1,"}};
+      {"SLURM_JOB_ID", "123"},          {"SLURM_PROCID", "5"},
+      {"SLURM_LOCALID", "1"},           {"SLURM_NTASKS", "8"},
+      {"SLURMD_NODENAME", "n3"},        {"SLURM_RESTART_COUNT", "2"},
+      {"CUDA_VISIBLE_DEVICES", "0, 1,"}};
   const RunIdentity me = who(env);
   EXPECT_EQ(me.attempt, (AttemptId{"123", 2}));
   EXPECT_EQ(me.rank, 5);
@@ -49,13 +51,20 @@ TEST(RunIdentity, Slurm) {
 }
 
 TEST(RunIdentity, SlurmHeterogeneous) {
-  EXPECT_EQ(who({{"SLURM_JOB_ID", "124"}, {"SLURM_HET_SIZE", "2"}, {"SLURM_JOB_ID_HET_GROUP_0", "123"},
-                 {"SLURM_JOB_ID_HET_GROUP_1", "124"}}).attempt.job, "123+1");
+  EXPECT_EQ(who({{"SLURM_JOB_ID", "124"},
+                 {"SLURM_HET_SIZE", "2"},
+                 {"SLURM_JOB_ID_HET_GROUP_0", "123"},
+                 {"SLURM_JOB_ID_HET_GROUP_1", "124"}})
+                .attempt.job,
+            "123+1");
 }
 
 TEST(RunIdentity, JobFromSlurmRankFromMpi) {
-  const RunIdentity me = who({{"SLURM_JOB_ID", "123"}, {"SLURM_PROCID", "0"}, {"OMPI_COMM_WORLD_RANK", "6"},
-                              {"OMPI_COMM_WORLD_LOCAL_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "8"}});
+  const RunIdentity me = who({{"SLURM_JOB_ID", "123"},
+                              {"SLURM_PROCID", "0"},
+                              {"OMPI_COMM_WORLD_RANK", "6"},
+                              {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
+                              {"OMPI_COMM_WORLD_SIZE", "8"}});
   EXPECT_EQ(me.attempt.job, "123");
   EXPECT_EQ(me.rank, 6);
   EXPECT_EQ(me.local_rank, 2);
@@ -63,17 +72,26 @@ TEST(RunIdentity, JobFromSlurmRankFromMpi) {
 }
 
 TEST(RunIdentity, TorchrunInsideSrun) {
-  const RunIdentity me = who({{"SLURM_JOB_ID", "123"}, {"SLURM_PROCID", "1"}, {"TORCHELASTIC_RUN_ID", "none"},
-                              {"RANK", "9"}, {"LOCAL_RANK", "1"}, {"WORLD_SIZE", "16"}});
+  const RunIdentity me = who({{"SLURM_JOB_ID", "123"},
+                              {"SLURM_PROCID", "1"},
+                              {"TORCHELASTIC_RUN_ID", "none"},
+                              {"RANK", "9"},
+                              {"LOCAL_RANK", "1"},
+                              {"WORLD_SIZE", "16"}});
   EXPECT_EQ(me.rank, 9);
   EXPECT_EQ(me.attempt.job, "123");
-  EXPECT_EQ(who({{"TORCHELASTIC_RUN_ID", "run7"}, {"TORCHELASTIC_RESTART_COUNT", "1"}, {"RANK", "0"}}).attempt,
-            (AttemptId{"run7", 1}));
+  EXPECT_EQ(
+      who({{"TORCHELASTIC_RUN_ID", "run7"}, {"TORCHELASTIC_RESTART_COUNT", "1"}, {"RANK", "0"}})
+          .attempt,
+      (AttemptId{"run7", 1}));
 }
 
 TEST(RunIdentity, LocalAdapter) {
-  const RunIdentity me = who({{"FAULTLINE_JOB", "demo"}, {"FAULTLINE_RESTART", "1"}, {"FAULTLINE_NODES", "n1,n2,n3"},
-                              {"PMI_RANK", "2"}, {"PMI_SIZE", "3"}});
+  const RunIdentity me = who({{"FAULTLINE_JOB", "demo"},
+                              {"FAULTLINE_RESTART", "1"},
+                              {"FAULTLINE_NODES", "n1,n2,n3"},
+                              {"PMI_RANK", "2"},
+                              {"PMI_SIZE", "3"}});
   EXPECT_EQ(me.attempt, (AttemptId{"demo", 1}));
   EXPECT_EQ(me.node, "n3");
   EXPECT_EQ(who({{"FAULTLINE_NODES", "n1,n2"}, {"FAULTLINE_NODE", "x"}}).node, "x");
@@ -81,18 +99,22 @@ TEST(RunIdentity, LocalAdapter) {
 }
 
 TEST(RunIdentity, RanksOfMpirunAloneAreOneJob) {
-  EXPECT_EQ(who({{"PMIX_NAMESPACE", "3735158785"}, {"OMPI_COMM_WORLD_RANK", "1"}}).attempt.job, "mpi-3735158785");
+  EXPECT_EQ(who({{"PMIX_NAMESPACE", "3735158785"}, {"OMPI_COMM_WORLD_RANK", "1"}}).attempt.job,
+            "mpi-3735158785");
 }
 
 TEST(RunIdentity, NonsenseFallsBack) {
-  const RunIdentity me = who({{"SLURM_JOB_ID", "../../etc"}, {"RANK", "-3"}, {"SLURMD_NODENAME", "a;b"},
+  const RunIdentity me = who({{"SLURM_JOB_ID", "../../etc"},
+                              {"RANK", "-3"},
+                              {"SLURMD_NODENAME", "a;b"},
                               {"SLURM_RESTART_COUNT", "many"}});
   EXPECT_EQ(me.attempt, (AttemptId{"local-4711", 0}));
   EXPECT_EQ(me.rank, 0);
   EXPECT_EQ(me.node, "host");
 }
 
-// --- rhythm ------------------------------------------------------------------------------------------------------
+// --- rhythm
+// ------------------------------------------------------------------------------------------------------
 
 class RhythmTest : public testing::Test {
  protected:
@@ -126,7 +148,8 @@ TEST_F(RhythmTest, FloorHoldsForFastPrinters) {
 TEST_F(RhythmTest, NothingIsSaidBeforeTheRhythmIsKnown) {
   EXPECT_FALSE(rhythm_.check(std::chrono::hours{5})) << "no output at all";
   beat(seconds{1}, 8);
-  EXPECT_FALSE(rhythm_.check(now_ + std::chrono::hours{1})) << "eight outputs are seven pauses, four of them start-up";
+  EXPECT_FALSE(rhythm_.check(now_ + std::chrono::hours{1}))
+      << "eight outputs are seven pauses, four of them start-up";
   beat(seconds{1}, 1);
   EXPECT_TRUE(rhythm_.check(now_ + std::chrono::hours{1}));
 }
@@ -149,19 +172,23 @@ TEST_F(RhythmTest, BurstsAreOneBeat) {
   EXPECT_FALSE(rhythm_.check(now_ + seconds{79}));
 }
 
-// --- log ---------------------------------------------------------------------------------------------------------
+// --- log
+// ---------------------------------------------------------------------------------------------------------
 
 TEST(LineTagger, SameLinesHoweverTheBytesAreCut) {
   const std::string text = "one\n\ntwo\r\nlonger than the limit of ten\nexactly10!\nlast";
   const auto tag = [&](std::size_t piece) {
     LineTagger tagger(10);
     std::string out;
-    for (std::size_t at = 0; at < text.size(); at += piece) tagger.feed(text.substr(at, piece), "> ", out);
+    for (std::size_t at = 0; at < text.size(); at += piece)
+      tagger.feed(text.substr(at, piece), "> ", out);
     tagger.finish("> ", out);
     return out;
   };
-  EXPECT_EQ(tag(1000), "> one\n> \n> two\r\n> longer tha\n> n the limi\n> t of ten\n> exactly10!\n> last\n");
-  for (std::size_t piece = 1; piece < text.size(); ++piece) EXPECT_EQ(tag(piece), tag(1000)) << piece;
+  EXPECT_EQ(tag(1000),
+            "> one\n> \n> two\r\n> longer tha\n> n the limi\n> t of ten\n> exactly10!\n> last\n");
+  for (std::size_t piece = 1; piece < text.size(); ++piece)
+    EXPECT_EQ(tag(piece), tag(1000)) << piece;
 }
 
 TEST(LineTagger, BinaryPassesUnchanged) {
@@ -172,7 +199,8 @@ TEST(LineTagger, BinaryPassesUnchanged) {
   EXPECT_EQ(out, bytes);
 }
 
-// --- agent options -------------------------------------------------------------------------------------------------
+// --- agent options
+// -------------------------------------------------------------------------------------------------
 
 TEST(AgentOptions, SayWhatIsWrong) {
   AgentOptions good;
@@ -184,8 +212,10 @@ TEST(AgentOptions, SayWhatIsWrong) {
     change(options);
     return !check_agent_options(options).ok();
   };
-  EXPECT_TRUE(refused([](AgentOptions& o) { o.controller = "head:9176"; })) << "plain to another machine";
-  EXPECT_TRUE(refused([](AgentOptions& o) { o.controller = "127.0.0.1.evil.org:1"; })) << "only looks local";
+  EXPECT_TRUE(refused([](AgentOptions& o) { o.controller = "head:9176"; }))
+      << "plain to another machine";
+  EXPECT_TRUE(refused([](AgentOptions& o) { o.controller = "127.0.0.1.evil.org:1"; }))
+      << "only looks local";
   EXPECT_TRUE(refused([](AgentOptions& o) { o.plain = false; })) << "no certificate";
   EXPECT_TRUE(refused([](AgentOptions& o) { o.tls_cert = "x"; })) << "both";
   EXPECT_TRUE(refused([](AgentOptions& o) { o.node = "a b"; }));

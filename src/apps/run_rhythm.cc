@@ -36,6 +36,8 @@ void OutputRhythm::learn(Duration pause) {
   longest_ = std::max(longest_, pause);
 }
 
-Duration OutputRhythm::threshold() const { return std::max(limits_.floor, longest_ * limits_.factor); }
+Duration OutputRhythm::threshold() const {
+  return std::max(limits_.floor, longest_ * limits_.factor);
+}
 
 }  // namespace faultline

@@ -1,6 +1,6 @@
-// The rhythm of a rank's output, and the suspicion that it has stopped. A training loop prints at a beat of its own;
-// what is long for one is short for another, so the only yardstick is the longest pause that this rank has shown to be
-// harmless. It only ever suspects: somebody else decides.
+// The rhythm of a rank's output, and the suspicion that it has stopped. A training loop prints at a
+// beat of its own; what is long for one is short for another, so the only yardstick is the longest
+// pause that this rank has shown to be harmless. It only ever suspects: somebody else decides.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace faultline {
 class OutputRhythm {
  public:
   struct Limits {
-    Duration floor = std::chrono::seconds{60};      // silence shorter than this is never suspicious
-    std::int64_t factor = 4;                        // times the longest pause seen
+    Duration floor = std::chrono::seconds{60};  // silence shorter than this is never suspicious
+    std::int64_t factor = 4;                    // times the longest pause seen
     Duration burst = std::chrono::milliseconds{100};  // outputs closer than this are one burst
-    int warm_up_pauses = 4;    // start-up is not the rhythm: these are not learnt from
-    int judged_pauses_min = 4; // learnt from, before the first suspicion
+    int warm_up_pauses = 4;     // start-up is not the rhythm: these are not learnt from
+    int judged_pauses_min = 4;  // learnt from, before the first suspicion
   };
   struct Stall {
     Duration silent;

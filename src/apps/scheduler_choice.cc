@@ -34,7 +34,8 @@ class LocalChoice final : public SchedulerChoice {
 
 }  // namespace
 
-Result<std::unique_ptr<Notifier>> make_notifier(const ServeOptions& options, const Clock& clock, Counters& counters) {
+Result<std::unique_ptr<Notifier>> make_notifier(const ServeOptions& options, const Clock& clock,
+                                                Counters& counters) {
   if (options.webhooks.empty()) return std::unique_ptr<Notifier>();
   WebhookOptions webhook;
   webhook.jitter_seed = static_cast<std::uint64_t>(clock.now().time_since_epoch().count());
@@ -50,7 +51,8 @@ Result<std::unique_ptr<Notifier>> make_notifier(const ServeOptions& options, con
   return std::unique_ptr<Notifier>(std::move(notifier).value());
 }
 
-Result<std::unique_ptr<SchedulerChoice>> choose_scheduler(const ServeOptions& options, const Clock& clock, Counters& counters) {
+Result<std::unique_ptr<SchedulerChoice>> choose_scheduler(const ServeOptions& options,
+                                                          const Clock& clock, Counters& counters) {
   if (options.scheduler == "slurm") {
     SlurmOptions slurm;
     slurm.bin_folder = options.slurm_bin;
@@ -61,10 +63,12 @@ Result<std::unique_ptr<SchedulerChoice>> choose_scheduler(const ServeOptions& op
     return std::unique_ptr<SchedulerChoice>(std::make_unique<SlurmChoice>(slurm, clock, counters));
   }
   if (options.scheduler != "local") {
-    return Error{ErrorCode::invalid_argument, "--scheduler is slurm or local, not '" + options.scheduler + "'"};
+    return Error{ErrorCode::invalid_argument,
+                 "--scheduler is slurm or local, not '" + options.scheduler + "'"};
   }
   if (options.local_state.empty()) {
-    return Error{ErrorCode::invalid_argument, "--scheduler local needs --local-state; `faultline local init` makes one"};
+    return Error{ErrorCode::invalid_argument,
+                 "--scheduler local needs --local-state; `faultline local init` makes one"};
   }
   LocalOptions local;
   local.state = options.local_state;

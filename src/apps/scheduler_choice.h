@@ -18,10 +18,13 @@ class SchedulerChoice {
   virtual Actuator& actuator() = 0;
 };
 
-/// slurm or local, by options.scheduler. invalid_argument for anything else, or when what it needs is not given.
-Result<std::unique_ptr<SchedulerChoice>> choose_scheduler(const ServeOptions& options, const Clock& clock, Counters& counters);
+/// slurm or local, by options.scheduler. invalid_argument for anything else, or when what it needs
+/// is not given.
+Result<std::unique_ptr<SchedulerChoice>> choose_scheduler(const ServeOptions& options,
+                                                          const Clock& clock, Counters& counters);
 
 /// nullptr without webhooks.
-Result<std::unique_ptr<Notifier>> make_notifier(const ServeOptions& options, const Clock& clock, Counters& counters);
+Result<std::unique_ptr<Notifier>> make_notifier(const ServeOptions& options, const Clock& clock,
+                                                Counters& counters);
 
 }  // namespace faultline

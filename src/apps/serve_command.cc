@@ -44,7 +44,8 @@ Result<PolicyLimits> limits_of(const ServeOptions& options, const Catalog& catal
       FAULTLINE_TRY(parse_policy_limits(*section, options.config, limits));
     }
   } catch (const toml::parse_error& error) {
-    return Error{ErrorCode::invalid_argument, options.config + ": " + std::string(error.description())};
+    return Error{ErrorCode::invalid_argument,
+                 options.config + ": " + std::string(error.description())};
   }
   return limits;
 }
@@ -52,7 +53,9 @@ Result<PolicyLimits> limits_of(const ServeOptions& options, const Catalog& catal
 Result<ControllerOptions> controller_options(const ServeOptions& options, const Catalog& catalog) {
   ControllerOptions out;
   const auto mode = parse_enum<Mode>(options.mode);
-  if (!mode) return Error{ErrorCode::invalid_argument, "--mode is observe, suggest or act, not '" + options.mode + "'"};
+  if (!mode)
+    return Error{ErrorCode::invalid_argument,
+                 "--mode is observe, suggest or act, not '" + options.mode + "'"};
   const auto limits = limits_of(options, catalog);
   if (!limits) return limits.error();
   out.mode = *mode;
@@ -68,7 +71,8 @@ Result<std::optional<TlsFiles>> tls_of(const ServeOptions& options) {
   if (options.plain) return std::optional<TlsFiles>{};
   if (options.tls_cert.empty() || options.tls_key.empty() || options.tls_ca.empty()) {
     return Error{ErrorCode::invalid_argument,
-                 "--tls-cert, --tls-key and --tls-ca are needed (`faultline pki init` and `faultline pki issue --role controller` "
+                 "--tls-cert, --tls-key and --tls-ca are needed (`faultline pki init` and "
+                 "`faultline pki issue --role controller` "
                  "make them), or --plain to listen on loopback only"};
   }
   return std::optional(TlsFiles{options.tls_ca, options.tls_cert, options.tls_key});
@@ -93,10 +97,12 @@ Status start_ports(const ServeOptions& options, Serving& serving) {
   transport.listen = options.listen;
   transport.tls = *tls;
   transport.warn = [](const std::string& text) { spdlog::warn("{}", text); };
-  auto server = GrpcServer::start(transport, *serving.controller, *serving.controller, serving.clock, serving.counters);
+  auto server = GrpcServer::start(transport, *serving.controller, *serving.controller,
+                                  serving.clock, serving.counters);
   if (!server) return server.error();
   serving.transport = std::move(server).value();
-  serving.status = std::make_unique<ServeStatus>(*serving.controller, serving.counters, serving.clock);
+  serving.status =
+      std::make_unique<ServeStatus>(*serving.controller, serving.counters, serving.clock);
   if (options.status_listen.empty()) return ok_status();
   auto status = StatusServer::start({options.status_listen}, *serving.status);
   if (!status) return status.error();
@@ -114,9 +120,10 @@ Status start_all(const ServeOptions& options, Serving& serving) {
   serving.notifier = std::move(notifier).value();
   const auto settings = controller_options(options, *serving.catalog);
   if (!settings) return settings.error();
-  serving.controller = std::make_unique<Controller>(*serving.catalog, *serving.store, serving.scheduler->scheduler(),
-                                                    serving.scheduler->actuator(), serving.notifier.get(), serving.clock,
-                                                    serving.counters, *settings);
+  serving.controller =
+      std::make_unique<Controller>(*serving.catalog, *serving.store, serving.scheduler->scheduler(),
+                                   serving.scheduler->actuator(), serving.notifier.get(),
+                                   serving.clock, serving.counters, *settings);
   FAULTLINE_TRY(serving.controller->start());
   return start_ports(options, serving);
 }
@@ -134,13 +141,22 @@ sigset_t block_stop_signals() {
 }  // namespace
 
 CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
-  CLI::App* command = app.add_subcommand("serve", "The controller: takes the agents' events, judges, and acts if it may");
-  command->add_option("--config", options.config, "TOML file with the same keys as these options, and [limits]");
-  command->add_option("--store", options.store, "Where everything is kept (SQLite)")->capture_default_str();
+  CLI::App* command = app.add_subcommand(
+      "serve", "The controller: takes the agents' events, judges, and acts if it may");
+  command->add_option("--config", options.config,
+                      "TOML file with the same keys as these options, and [limits]");
+  command->add_option("--store", options.store, "Where everything is kept (SQLite)")
+      ->capture_default_str();
   command->add_option("--catalog", options.catalog, "Folder of the catalog");
-  command->add_option("--mode", options.mode, "observe (says what it would do), suggest (prints the commands), act")->capture_default_str();
+  command
+      ->add_option("--mode", options.mode,
+                   "observe (says what it would do), suggest (prints the commands), act")
+      ->capture_default_str();
   command->add_option("--listen", options.listen, "HOST:PORT for agents")->capture_default_str();
-  command->add_option("--status-listen", options.status_listen, "HOST:PORT of /healthz and /metrics; empty: none")->capture_default_str();
+  command
+      ->add_option("--status-listen", options.status_listen,
+                   "HOST:PORT of /healthz and /metrics; empty: none")
+      ->capture_default_str();
   command->add_option("--tls-cert", options.tls_cert, "Certificate with the controller role (PEM)");
   command->add_option("--tls-key", options.tls_key, "Its private key (PEM)");
   command->add_option("--tls-ca", options.tls_ca, "The cluster's CA (PEM)");
@@ -148,35 +164,51 @@ CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
   command->add_option("--scheduler", options.scheduler, "slurm or local")->capture_default_str();
   command->add_option("--slurm-conf", options.slurm_conf, "slurm.conf, if not the default");
   command->add_option("--slurm-bin", options.slurm_bin, "Folder of scontrol, squeue and sinfo");
-  command->add_option("--spare-reservation", options.spare_reservation, "Reservation whose idle nodes are spares");
-  command->add_option("--spare-feature", options.spare_feature, "Feature whose idle nodes are spares");
+  command->add_option("--spare-reservation", options.spare_reservation,
+                      "Reservation whose idle nodes are spares");
+  command->add_option("--spare-feature", options.spare_feature,
+                      "Feature whose idle nodes are spares");
   command->add_option("--local-state", options.local_state, "State folder of the local scheduler");
-  command->add_option("--test-command", options.test_command, "The site's node test: program and arguments (FAULTLINE_NODE is set)");
-  command->add_flag("--test-after-drain", options.test_after_drain, "Run it on every node that faultline drained");
-  command->add_flag("--return-after-test", options.return_after_test, "Give the node back if it passed");
-  command->add_option("--webhook", options.webhooks, "[slack=|alertmanager=|generic=]URL to notify; repeatable");
-  command->add_option("--webhook-secret-file", options.webhook_secret_file, "File with the secret that signs webhook bodies (HMAC)");
-  command->add_option("--keep-events-days", options.keep_events_days, "Events that no verdict rests on are deleted after this")->capture_default_str();
-  command->add_option("--poll-ms", options.poll_ms, "How often the scheduler is asked")->capture_default_str()->check(CLI::Range(100, 60000));
-  command->add_option("--log-level", options.log_level, "trace, debug, info, warn, error")->capture_default_str();
+  command->add_option("--test-command", options.test_command,
+                      "The site's node test: program and arguments (FAULTLINE_NODE is set)");
+  command->add_flag("--test-after-drain", options.test_after_drain,
+                    "Run it on every node that faultline drained");
+  command->add_flag("--return-after-test", options.return_after_test,
+                    "Give the node back if it passed");
+  command->add_option("--webhook", options.webhooks,
+                      "[slack=|alertmanager=|generic=]URL to notify; repeatable");
+  command->add_option("--webhook-secret-file", options.webhook_secret_file,
+                      "File with the secret that signs webhook bodies (HMAC)");
+  command
+      ->add_option("--keep-events-days", options.keep_events_days,
+                   "Events that no verdict rests on are deleted after this")
+      ->capture_default_str();
+  command->add_option("--poll-ms", options.poll_ms, "How often the scheduler is asked")
+      ->capture_default_str()
+      ->check(CLI::Range(100, 60000));
+  command->add_option("--log-level", options.log_level, "trace, debug, info, warn, error")
+      ->capture_default_str();
   command->footer(
       "Examples:\n"
       "  faultline serve --config /etc/faultline/serve.toml\n"
-      "  faultline serve --plain --scheduler local --local-state /tmp/cluster --mode act --store /tmp/faultline.db");
+      "  faultline serve --plain --scheduler local --local-state /tmp/cluster --mode act --store "
+      "/tmp/faultline.db");
   return command;
 }
 
 int serve_main(CLI::App& command, ServeOptions& options) {
   if (!options.config.empty()) {
-    if (const auto applied = apply_config(command, options.config, {"limits"}); !applied) return fail(applied.error());
+    if (const auto applied = apply_config(command, options.config, {"limits"}); !applied)
+      return fail(applied.error());
   }
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>("serve", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("serve", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   spdlog::set_level(spdlog::level::from_str(options.log_level));
   const sigset_t signals = block_stop_signals();
   Serving serving;
   if (const auto started = start_all(options, serving); !started) return fail(started.error());
-  spdlog::info("faultline {} serves agents on {}, mode {}, scheduler {}, store {}", kVersion, serving.transport->address(),
-               options.mode, options.scheduler, options.store);
+  spdlog::info("faultline {} serves agents on {}, mode {}, scheduler {}, store {}", kVersion,
+               serving.transport->address(), options.mode, options.scheduler, options.store);
   int signal = 0;
   sigwait(&signals, &signal);
   spdlog::info("stopping on signal {}", signal);

@@ -28,7 +28,8 @@ struct ServeOptions {
   std::vector<std::string> test_command;
   bool test_after_drain = false;
   bool return_after_test = false;
-  std::vector<std::string> webhooks;  // [FORMAT=]URL, FORMAT generic (default), slack or alertmanager
+  std::vector<std::string>
+      webhooks;  // [FORMAT=]URL, FORMAT generic (default), slack or alertmanager
   std::string webhook_secret_file;
   int keep_events_days = 90;
   int poll_ms = 1000;

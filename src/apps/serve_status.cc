@@ -7,12 +7,14 @@ Health ServeStatus::health() {
   Health health;
   if (!state.scheduler_answers) {
     health.ok = false;
-    health.reasons.push_back("the scheduler does not answer; nothing is acted on: " +
-                             (state.scheduler_error.empty() ? "not asked yet" : state.scheduler_error));
+    health.reasons.push_back(
+        "the scheduler does not answer; nothing is acted on: " +
+        (state.scheduler_error.empty() ? "not asked yet" : state.scheduler_error));
   }
   if (!state.store_writable) {
     health.ok = false;
-    health.reasons.push_back("the store cannot be written; nothing is acted on: " + state.store_error);
+    health.reasons.push_back("the store cannot be written; nothing is acted on: " +
+                             state.store_error);
   }
   return health;
 }
@@ -23,12 +25,17 @@ std::vector<Metric> ServeStatus::metrics() {
   const auto gauge = [&](const char* name, const char* help, double value) {
     all.push_back({name, MetricType::gauge, help, {{{}, value}}});
   };
-  gauge("scheduler_up", "1 if the scheduler answered the last question", state.scheduler_answers ? 1 : 0);
+  gauge("scheduler_up", "1 if the scheduler answered the last question",
+        state.scheduler_answers ? 1 : 0);
   gauge("store_up", "1 if the last write to the store succeeded", state.store_writable ? 1 : 0);
   gauge("agents", "Agents heard of lately", static_cast<double>(state.agents));
-  gauge("inbox_events", "Events stored and not judged yet", static_cast<double>(state.inbox_events));
-  const double age = known(state.view_taken_at) ? std::chrono::duration<double>(clock_.now() - state.view_taken_at).count() : -1;
-  gauge("scheduler_view_age_seconds", "Age of the last answer of the scheduler; -1 if there was none", age);
+  gauge("inbox_events", "Events stored and not judged yet",
+        static_cast<double>(state.inbox_events));
+  const double age = known(state.view_taken_at)
+                         ? std::chrono::duration<double>(clock_.now() - state.view_taken_at).count()
+                         : -1;
+  gauge("scheduler_view_age_seconds",
+        "Age of the last answer of the scheduler; -1 if there was none", age);
   return all;
 }
 

@@ -11,7 +11,9 @@ namespace {
 int backup(Store& store, const StoreOptions& options) {
   std::error_code ignored;
   if (std::filesystem::exists(options.to, ignored)) {
-    return fail({ErrorCode::conflict, options.to + " is there already: choose another name, a backup overwrites nothing"});
+    return fail(
+        {ErrorCode::conflict,
+         options.to + " is there already: choose another name, a backup overwrites nothing"});
   }
   if (const auto copied = store.backup(options.to); !copied) return fail(copied.error());
   if (options.query.json) {
@@ -27,7 +29,8 @@ int backup(Store& store, const StoreOptions& options) {
 void add_store_command(CLI::App& app, StoreOptions& options) {
   CLI::App* command = app.add_subcommand("store", "Copy or check the controller's store");
   command->require_subcommand(1);
-  CLI::App* copy = command->add_subcommand("backup", "A consistent copy, also while the controller runs");
+  CLI::App* copy =
+      command->add_subcommand("backup", "A consistent copy, also while the controller runs");
   add_store_options(*copy, options.query);
   copy->add_option("FILE", options.to, "The copy")->required();
   copy->callback([&options] { options.verb = "backup"; });

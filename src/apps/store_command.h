@@ -1,4 +1,5 @@
-// `faultline store backup|check`: a consistent copy while the controller runs, and whether the store is whole.
+// `faultline store backup|check`: a consistent copy while the controller runs, and whether the
+// store is whole.
 #pragma once
 
 #include "apps/query_command.h"

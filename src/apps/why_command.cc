@@ -61,9 +61,11 @@ class Chain {
     if (!verdicts) return verdicts.error();
     std::vector<VerdictId> found;
     for (const auto& verdict : *verdicts) {
-      const bool rests = std::find(verdict.evidence.begin(), verdict.evidence.end(), name) != verdict.evidence.end();
-      const bool about = verdict.subject.node == name || verdict.subject.attempt.job == name ||
-                         (verdict.attempt && (verdict.attempt->job == name || verdict.attempt->text() == name));
+      const bool rests = std::find(verdict.evidence.begin(), verdict.evidence.end(), name) !=
+                         verdict.evidence.end();
+      const bool about =
+          verdict.subject.node == name || verdict.subject.attempt.job == name ||
+          (verdict.attempt && (verdict.attempt->job == name || verdict.attempt->text() == name));
       if (rests || about) found.push_back(verdict.id);
     }
     return found;
@@ -72,7 +74,8 @@ class Chain {
   Store& store_;
 };
 
-void add_event(Store& store, const EventId& id, std::string_view role, std::string& text, json& list) {
+void add_event(Store& store, const EventId& id, std::string_view role, std::string& text,
+               json& list) {
   const auto event = store.event(id);
   if (!event || !*event) {
     text += "  " + std::string(role) + " " + id + " (not kept any more)\n";
@@ -80,13 +83,16 @@ void add_event(Store& store, const EventId& id, std::string_view role, std::stri
   }
   const Event& e = **event;
   list.push_back(to_json(e));
-  text += "  " + std::string(role) + " " + e.id + "  " + to_text(e.observed_at) + "  " + std::string(to_text(e.source)) + "  " +
-          e.subject.text() + (e.signature.empty() ? "  " + std::string(to_text(e.kind)) : "  " + e.signature) + "\n";
+  text += "  " + std::string(role) + " " + e.id + "  " + to_text(e.observed_at) + "  " +
+          std::string(to_text(e.source)) + "  " + e.subject.text() +
+          (e.signature.empty() ? "  " + std::string(to_text(e.kind)) : "  " + e.signature) + "\n";
   for (const char* name : {"gpu_uuid", "gpu_serial"}) {
-    if (!e.field(name).empty()) text += "      " + std::string(name) + " " + std::string(e.field(name)) + "\n";
+    if (!e.field(name).empty())
+      text += "      " + std::string(name) + " " + std::string(e.field(name)) + "\n";
   }
   if (!e.raw.text.empty()) {
-    text += "      " + e.raw.path + " @" + std::to_string(e.raw.offset) + ": " + printable(e.raw.text, raw_text_bytes_max) + "\n";
+    text += "      " + e.raw.path + " @" + std::to_string(e.raw.offset) + ": " +
+            printable(e.raw.text, raw_text_bytes_max) + "\n";
   } else if (!e.fields.empty()) {
     std::string fields;
     for (const auto& [name, value] : e.fields) {
@@ -99,32 +105,37 @@ void add_event(Store& store, const EventId& id, std::string_view role, std::stri
 void add_decision(Store& store, const Decision& decision, std::string& text, json& list) {
   const auto record = store.action(decision.action.id);
   json item = to_json(decision);
-  text += "action   " + decision.action.id + "  " + std::string(to_text(decision.action.kind)) + " " +
-          decision.action.subject.text();
+  text += "action   " + decision.action.id + "  " + std::string(to_text(decision.action.kind)) +
+          " " + decision.action.subject.text();
   if (record && *record && (*record)->outcome) {
     const Outcome& outcome = *(*record)->outcome;
-    text += "  " + std::string(to_text(outcome.status)) + " " + to_text(outcome.at) + ": " + outcome.detail;
+    text += "  " + std::string(to_text(outcome.status)) + " " + to_text(outcome.at) + ": " +
+            outcome.detail;
     for (const auto& command : outcome.commands) text += "\n           $ " + command;
     item["outcome"] = to_json(outcome);
   }
   text += "\ndecision " + decision.id + "  " + std::string(to_text(decision.ruling)) + " (" +
-          std::string(to_text(decision.reason)) + ") by guard " + decision.guard + " at " + to_text(decision.decided_at) +
-          ", mode " + std::string(to_text(decision.mode)) + "\n           " + decision.detail + "\n";
+          std::string(to_text(decision.reason)) + ") by guard " + decision.guard + " at " +
+          to_text(decision.decided_at) + ", mode " + std::string(to_text(decision.mode)) +
+          "\n           " + decision.detail + "\n";
   list.push_back(std::move(item));
 }
 
 void add_verdict(const Catalog* catalog, const Verdict& verdict, std::string& text) {
   text += "verdict  " + verdict.id + "  " + verdict.cause + " on " + verdict.subject.text() + "  " +
-          std::string(to_text(verdict.status)) + " " + std::to_string(static_cast<int>(verdict.confidence * 100)) + "%  by " +
-          verdict.detector + ", since " + to_text(verdict.since) + "\n";
+          std::string(to_text(verdict.status)) + " " +
+          std::to_string(static_cast<int>(verdict.confidence * 100)) + "%  by " + verdict.detector +
+          ", since " + to_text(verdict.since) + "\n";
   const Cause* cause = catalog != nullptr ? catalog->cause(verdict.cause) : nullptr;
   if (cause != nullptr) text += "           " + cause->summary + "\n";
   if (!verdict.explanation.empty()) text += "           " + verdict.explanation + "\n";
-  if (cause != nullptr && !cause->next_step.empty()) text += "           do: " + cause->next_step + "\n";
+  if (cause != nullptr && !cause->next_step.empty())
+    text += "           do: " + cause->next_step + "\n";
   for (const auto& missing : verdict.missing) text += "           missing: " + missing + "\n";
 }
 
-Status explain(Store& store, const Catalog* catalog, const VerdictId& id, std::string& text, json& out) {
+Status explain(Store& store, const Catalog* catalog, const VerdictId& id, std::string& text,
+               json& out) {
   const auto verdict = store.verdict(id);
   if (!verdict) return verdict.error();
   if (!*verdict) return ok_status();
@@ -135,8 +146,10 @@ Status explain(Store& store, const Catalog* catalog, const VerdictId& id, std::s
   json& event_list = item["events"] = json::array();
   for (const auto& decision : *decisions) add_decision(store, decision, text, decision_list);
   add_verdict(catalog, **verdict, text);
-  for (const auto& event : (*verdict)->evidence) add_event(store, event, "evidence   ", text, event_list);
-  for (const auto& event : (*verdict)->consequences) add_event(store, event, "consequence", text, event_list);
+  for (const auto& event : (*verdict)->evidence)
+    add_event(store, event, "evidence   ", text, event_list);
+  for (const auto& event : (*verdict)->consequences)
+    add_event(store, event, "consequence", text, event_list);
   text += "\n";
   out.push_back(std::move(item));
   return ok_status();
@@ -145,9 +158,13 @@ Status explain(Store& store, const Catalog* catalog, const VerdictId& id, std::s
 }  // namespace
 
 void add_why_command(CLI::App& app, QueryOptions& options) {
-  CLI::App* command = app.add_subcommand("why", "Why something was done or concluded, down to the raw lines");
+  CLI::App* command =
+      app.add_subcommand("why", "Why something was done or concluded, down to the raw lines");
   add_store_options(*command, options);
-  command->add_option("ID", options.id, "An action (a-), decision (d-), verdict (v-), incident (i-) or event (e-) id, a node or a job")
+  command
+      ->add_option("ID", options.id,
+                   "An action (a-), decision (d-), verdict (v-), incident (i-) or event (e-) id, a "
+                   "node or a job")
       ->required();
   command->footer("Examples:\n  faultline why a-0f3c9e5b7a1d2c44\n  faultline why n3");
 }
@@ -155,7 +172,8 @@ void add_why_command(CLI::App& app, QueryOptions& options) {
 int why_main(const QueryOptions& options) {
   const auto store = Store::open(options.store, Access::read_only);
   if (!store) return fail(store.error());
-  const auto catalog = load_catalog(options.catalog);  // the chain is worth showing without its explanations
+  const auto catalog =
+      load_catalog(options.catalog);  // the chain is worth showing without its explanations
   const auto ids = Chain(**store).verdicts_behind(options.id);
   if (!ids) return fail(ids.error());
   std::string text;
@@ -165,8 +183,9 @@ int why_main(const QueryOptions& options) {
     if (!explained) return fail(explained.error());
   }
   if (out.empty()) {
-    return fail({ErrorCode::not_found, "nothing is known of '" + printable(options.id, 100) +
-                                           "': `faultline verdicts --all` and `faultline actions --all` list what is"});
+    return fail({ErrorCode::not_found,
+                 "nothing is known of '" + printable(options.id, 100) +
+                     "': `faultline verdicts --all` and `faultline actions --all` list what is"});
   }
   if (options.json) {
     print(json{{"why", std::move(out)}});

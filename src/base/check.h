@@ -1,5 +1,6 @@
-// FAULTLINE_CHECK states something that only a bug of ours can break. It aborts: a restart is cheap, a wrong act is not.
-// Input from outside is never checked with it; bad input is counted (base/counters.h) and reported.
+// FAULTLINE_CHECK states something that only a bug of ours can break. It aborts: a restart is
+// cheap, a wrong act is not. Input from outside is never checked with it; bad input is counted
+// (base/counters.h) and reported.
 #pragma once
 
 namespace faultline {

@@ -1,4 +1,5 @@
-// The port through which time enters. Only adapters, runtimes and apps hold one; detectors and policy get `now` as a value.
+// The port through which time enters. Only adapters, runtimes and apps hold one; detectors and
+// policy get `now` as a value.
 #pragma once
 
 #include "base/time.h"

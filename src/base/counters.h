@@ -1,4 +1,5 @@
-// Named counters: what was dropped, refused or odd is counted here and shown by /metrics and `faultline doctor`.
+// Named counters: what was dropped, refused or odd is counted here and shown by /metrics and
+// `faultline doctor`.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 
 namespace faultline {
 
-/// Thread-safe. Names are lower_snake_case with a unit or _total at the end, e.g. "ingest_binary_lines_total".
+/// Thread-safe. Names are lower_snake_case with a unit or _total at the end, e.g.
+/// "ingest_binary_lines_total".
 class Counters {
  public:
   void add(std::string_view name, std::uint64_t amount = 1);

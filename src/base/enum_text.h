@@ -8,7 +8,8 @@
 
 namespace faultline {
 
-/// Specialise with `static constexpr std::array<std::string_view, N> values`, values counted from 0 without gaps.
+/// Specialise with `static constexpr std::array<std::string_view, N> values`, values counted from 0
+/// without gaps.
 template <class Enum>
 struct EnumNames;
 
@@ -16,7 +17,8 @@ template <class Enum>
   requires requires { EnumNames<Enum>::values; }
 constexpr std::string_view to_text(Enum value) {
   const auto index = static_cast<std::size_t>(value);
-  return index < EnumNames<Enum>::values.size() ? EnumNames<Enum>::values[index] : std::string_view("invalid");
+  return index < EnumNames<Enum>::values.size() ? EnumNames<Enum>::values[index]
+                                                : std::string_view("invalid");
 }
 
 template <class Enum>
@@ -30,8 +32,8 @@ constexpr std::optional<Enum> parse_enum(std::string_view text) {
 }  // namespace faultline
 
 /// Names the values of ENUM, in their order: FAULTLINE_ENUM_NAMES(Ruling, "act", "hold").
-#define FAULTLINE_ENUM_NAMES(ENUM, ...)                                             \
-  template <>                                                                       \
-  struct EnumNames<ENUM> {                                                          \
-    static constexpr auto values = std::to_array<std::string_view>({__VA_ARGS__});  \
+#define FAULTLINE_ENUM_NAMES(ENUM, ...)                                            \
+  template <>                                                                      \
+  struct EnumNames<ENUM> {                                                         \
+    static constexpr auto values = std::to_array<std::string_view>({__VA_ARGS__}); \
   }

@@ -74,8 +74,8 @@ inline Status ok_status() { return Unit{}; }
 }  // namespace faultline
 
 /// Returns the error of a Result-valued expression from the enclosing function, or goes on.
-#define FAULTLINE_TRY(expression)                                   \
-  do {                                                              \
+#define FAULTLINE_TRY(expression)                                             \
+  do {                                                                        \
     if (auto faultline_try_result = (expression); !faultline_try_result.ok()) \
-      return faultline_try_result.error();                          \
+      return faultline_try_result.error();                                    \
   } while (false)

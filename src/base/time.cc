@@ -28,17 +28,20 @@ std::optional<int> read_digits(std::string_view text, std::size_t& position, std
 }
 
 bool read_char(std::string_view text, std::size_t& position, std::string_view allowed) {
-  if (position >= text.size() || allowed.find(text[position]) == std::string_view::npos) return false;
+  if (position >= text.size() || allowed.find(text[position]) == std::string_view::npos)
+    return false;
   ++position;
   return true;
 }
 
 std::optional<Duration> read_fraction(std::string_view text, std::size_t& position) {
-  if (position >= text.size() || (text[position] != '.' && text[position] != ',')) return Duration{0};
+  if (position >= text.size() || (text[position] != '.' && text[position] != ','))
+    return Duration{0};
   ++position;
   std::int64_t value = 0;
   int digits = 0;
-  for (; position < text.size() && text[position] >= '0' && text[position] <= '9'; ++position, ++digits) {
+  for (; position < text.size() && text[position] >= '0' && text[position] <= '9';
+       ++position, ++digits) {
     if (digits < 9) value = value * 10 + (text[position] - '0');
   }
   if (digits == 0) return std::nullopt;
@@ -93,10 +96,12 @@ std::optional<Instant> parse_instant(std::string_view text) {
   const auto fraction = read_fraction(text, at);
   const auto offset = fraction ? read_offset(text, at) : std::nullopt;
   if (!offset || at != text.size()) return std::nullopt;
-  const year_month_day date{std::chrono::year{*year}, std::chrono::month{static_cast<unsigned>(*month)},
+  const year_month_day date{std::chrono::year{*year},
+                            std::chrono::month{static_cast<unsigned>(*month)},
                             std::chrono::day{static_cast<unsigned>(*day)}};
   // Years that 64-bit nanoseconds cannot hold are refused rather than wrapped.
-  if (!date.ok() || *year < 1678 || *year > 2261 || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
+  if (!date.ok() || *year < 1678 || *year > 2261 || *hour > 23 || *minute > 59 || *second > 60)
+    return std::nullopt;
   return Instant{sys_days{date}} + std::chrono::hours{*hour} + std::chrono::minutes{*minute} +
          std::chrono::seconds{*second} + *fraction - *offset;
 }

@@ -1,11 +1,10 @@
 #include "catalog/catalog.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "base/hash.h"
+#include "base/small_file.h"
 #include "catalog/catalog_parser.h"
 
 namespace faultline {
@@ -32,23 +31,11 @@ Result<std::vector<fs::path>> toml_files_in(const fs::path& folder) {
   return files;
 }
 
-Result<std::string> read_file(const fs::path& path) {
-  std::error_code failed;
-  const auto size = fs::file_size(path, failed);
-  if (!failed && size > file_bytes_max)
-    return Error{ErrorCode::exhausted, path.string() + ": larger than 16 MiB"};
-  std::ifstream stream(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (failed || !stream.good())
-    return Error{ErrorCode::unavailable, path.string() + ": cannot be read"};
-  return text;
-}
-
 Status add_folder(CatalogParser& parser, const fs::path& folder, AddFile add) {
   const auto files = toml_files_in(folder);
   if (!files.ok()) return files.error();
   for (const auto& file : *files) {
-    const auto text = read_file(file);
+    const auto text = read_small_file(file, file_bytes_max);
     if (!text.ok()) return text.error();
     FAULTLINE_TRY((parser.*add)(*text, file.string()));
   }

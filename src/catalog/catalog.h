@@ -1,5 +1,5 @@
-// The catalog: shipped knowledge as values. Loaded once at start from catalog/*.toml; immutable and safe to share between
-// threads afterwards. docs/formats.md describes the files.
+// The catalog: shipped knowledge as values. Loaded once at start from catalog/*.toml; immutable and
+// safe to share between threads afterwards. docs/formats.md describes the files.
 #pragma once
 
 #include <filesystem>
@@ -47,7 +47,8 @@ struct Signature {
   std::string source;
 };
 
-/// Maps a cause or a remedy to what faultline proposes. A rule with a cause beats one with a remedy.
+/// Maps a cause or a remedy to what faultline proposes. A rule with a cause beats one with a
+/// remedy.
 struct PolicyRule {
   std::string cause;  // "" if the rule is for a remedy
   std::optional<Remedy> remedy;
@@ -56,18 +57,19 @@ struct PolicyRule {
 
 /// Limits of the guards; every one can be overridden in serve.toml.
 struct PolicyLimits {
-  Duration verdict_age_max = std::chrono::minutes{10};      // older evidence does not act
-  Duration view_age_max = std::chrono::seconds{30};         // older scheduler answers do not count
-  Duration lateness = std::chrono::seconds{3};              // how long late events are waited for
-  Duration repeat_window = std::chrono::hours{24};          // two failures with a node in common
+  Duration verdict_age_max = std::chrono::minutes{10};  // older evidence does not act
+  Duration view_age_max = std::chrono::seconds{30};     // older scheduler answers do not count
+  Duration lateness = std::chrono::seconds{3};          // how long late events are waited for
+  Duration repeat_window = std::chrono::hours{24};      // two failures with a node in common
   int drains_per_hour_max = 6;
-  int drained_at_once_max = 4;                              // by faultline, absolute
-  double drained_share_max = 0.10;                          // by faultline, of all nodes (at least 1 is always allowed)
-  double available_share_min = 0.50;                        // capacity floor: of all nodes
-  int requeues_per_job_per_hour_max = 3;                    // restart loop
-  int same_cause_nodes_max = 3;                             // more nodes than this with one cause in same_cause_window:
-  Duration same_cause_window = std::chrono::minutes{1};     //   a shared cause is likelier; nothing more is drained
-  std::vector<ActionKind> approval_needed;                  // kinds that always ask a person
+  int drained_at_once_max = 4;        // by faultline, absolute
+  double drained_share_max = 0.10;    // by faultline, of all nodes (at least 1 is always allowed)
+  double available_share_min = 0.50;  // capacity floor: of all nodes
+  int requeues_per_job_per_hour_max = 3;  // restart loop
+  int same_cause_nodes_max = 3;  // more nodes than this with one cause in same_cause_window:
+  Duration same_cause_window =
+      std::chrono::minutes{1};              //   a shared cause is likelier; nothing more is drained
+  std::vector<ActionKind> approval_needed;  // kinds that always ask a person
 };
 
 struct PolicyBook {
@@ -80,15 +82,18 @@ struct PolicyBook {
 
 class Catalog {
  public:
-  /// Reads causes/, signatures/ and policies/ below `folder`. Any error refuses the whole catalog, with file and line.
+  /// Reads causes/, signatures/ and policies/ below `folder`. Any error refuses the whole catalog,
+  /// with file and line.
   static Result<Catalog> load(const std::filesystem::path& folder);
 
   /// nullptr if there is none.
   [[nodiscard]] const Cause* cause(std::string_view id) const;
   [[nodiscard]] const Signature* signature(std::string_view id) const;
 
-  [[nodiscard]] const std::vector<Signature>& signatures() const { return signatures_; }  // ordered by id
-  [[nodiscard]] const std::vector<Cause>& causes() const { return causes_; }              // ordered by id
+  [[nodiscard]] const std::vector<Signature>& signatures() const {
+    return signatures_;
+  }                                                                           // ordered by id
+  [[nodiscard]] const std::vector<Cause>& causes() const { return causes_; }  // ordered by id
   [[nodiscard]] const PolicyBook& policy() const { return policy_; }
 
   /// Changes with any signature's id, pattern or layer: the key of the compiled database's cache.

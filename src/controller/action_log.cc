@@ -33,7 +33,8 @@ std::optional<Instant> StoreJournal::intended_at(const ActionId& id) {
   return (*record)->intended_at;
 }
 
-void remember_answer(ActionHistory& history, bool approved, const std::string& decision, const std::string& who) {
+void remember_answer(ActionHistory& history, bool approved, const std::string& decision,
+                     const std::string& who) {
   auto& now = approved ? history.approved : history.denied;
   auto& before = approved ? history.denied : history.approved;
   now[decision] = who;
@@ -48,7 +49,8 @@ Result<ActionHistory> load_history(Store& store, Instant since) {
   for (const auto& request : *requests) {
     const bool taken = !request.answer.empty() && !request.answer.starts_with("refused");
     const bool answers = request.request == "approve" || request.request == "deny";
-    if (taken && answers) remember_answer(history, request.request == "approve", request.target, request.who);
+    if (taken && answers)
+      remember_answer(history, request.request == "approve", request.target, request.who);
   }
   return history;
 }
@@ -62,7 +64,8 @@ void set_outcome(ActionHistory& history, const Outcome& outcome) {
 }
 
 void forget_old(ActionHistory& history, Instant before) {
-  std::erase_if(history.entries, [&](const auto& entry) { return entry.outcome && entry.decided_at < before; });
+  std::erase_if(history.entries,
+                [&](const auto& entry) { return entry.outcome && entry.decided_at < before; });
   if (history.entries.size() > history_entries_max) {
     history.entries.erase(history.entries.begin(), history.entries.end() - history_entries_max);
   }

@@ -1,5 +1,5 @@
-// The controller's memory of what was decided, done and asked for: ActionHistory kept current from the store, and the
-// intent journal bound to it.
+// The controller's memory of what was decided, done and asked for: ActionHistory kept current from
+// the store, and the intent journal bound to it.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,9 @@ namespace faultline {
 class StoreJournal final : public Journal {
  public:
   StoreJournal(Store& store, const Clock& clock) : store_(store), clock_(clock) {}
-  Status record_intent(const Action& action) override { return store_.record_intent(action, clock_.now()); }
+  Status record_intent(const Action& action) override {
+    return store_.record_intent(action, clock_.now());
+  }
   Status record_outcome(const Outcome& outcome) override { return store_.record_outcome(outcome); }
   Result<std::vector<Action>> open_intents() override { return store_.open_intents(); }
   std::optional<Instant> intended_at(const ActionId& id) override;
@@ -29,7 +31,8 @@ class StoreJournal final : public Journal {
 Result<ActionHistory> load_history(Store& store, Instant since);
 
 /// What a person said about a decision; the last word counts.
-void remember_answer(ActionHistory& history, bool approved, const std::string& decision, const std::string& who);
+void remember_answer(ActionHistory& history, bool approved, const std::string& decision,
+                     const std::string& who);
 
 /// Sets the outcome of the newest entry of this action.
 void set_outcome(ActionHistory& history, const Outcome& outcome);

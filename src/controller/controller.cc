@@ -12,7 +12,9 @@ namespace {
 constexpr Duration judge_tick = std::chrono::milliseconds{100};
 constexpr std::size_t replay_events_max = 200000;
 
-std::chrono::milliseconds ms(Duration duration) { return std::chrono::duration_cast<std::chrono::milliseconds>(duration); }
+std::chrono::milliseconds ms(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
 
 Event controller_event(EventKind kind, Subject subject, Instant now) {
   Event event;
@@ -27,8 +29,9 @@ Event controller_event(EventKind kind, Subject subject, Instant now) {
 
 }  // namespace
 
-Controller::Controller(const Catalog& catalog, Store& store, Scheduler& scheduler, Actuator& actuator, Notifier* notifier,
-                       const Clock& clock, Counters& counters, ControllerOptions options)
+Controller::Controller(const Catalog& catalog, Store& store, Scheduler& scheduler,
+                       Actuator& actuator, Notifier* notifier, const Clock& clock,
+                       Counters& counters, ControllerOptions options)
     : catalog_(catalog),
       store_(store),
       scheduler_(scheduler),
@@ -62,9 +65,11 @@ Status Controller::start() {
 }
 
 Status Controller::resume_decided(Instant now) {
-  // Killed after a decision was stored and before its intent was: nothing was done, and the judge will not decide again.
+  // Killed after a decision was stored and before its intent was: nothing was done, and the judge
+  // will not decide again.
   if (options_.mode != Mode::act) return ok_status();
-  const auto decisions = store_.decisions({open_verdicts_max, now - options_.limits.verdict_age_max});
+  const auto decisions =
+      store_.decisions({open_verdicts_max, now - options_.limits.verdict_age_max});
   if (!decisions) return decisions.error();
   for (auto it = decisions->rbegin(); it != decisions->rend(); ++it) {
     if (it->ruling != Ruling::act || it->action.kind == ActionKind::notify) continue;
@@ -109,7 +114,8 @@ Status Controller::replay(Instant now) {
   return replay_running_attempts(since);
 }
 
-/// A long run began before the replayed window; without its beginning nobody knows where its ranks are.
+/// A long run began before the replayed window; without its beginning nobody knows where its ranks
+/// are.
 Status Controller::replay_running_attempts(Instant since) {
   const auto attempts = store_.attempts({open_verdicts_max, {}});
   if (!attempts) return attempts.error();
@@ -118,7 +124,8 @@ Status Controller::replay_running_attempts(Instant since) {
     const auto events = store_.events_of_attempt(attempt.id, {replay_events_max, {}});
     if (!events) return events.error();
     for (const auto& event : *events) {
-      const bool begins = event.kind == EventKind::attempt_started || event.kind == EventKind::rank_started;
+      const bool begins =
+          event.kind == EventKind::attempt_started || event.kind == EventKind::rank_started;
       if (!begins || event.received_at >= since) continue;
       judge_.observe(event);
       rulings_.observe(event, event.received_at);
@@ -133,12 +140,14 @@ Status Controller::take_events(const std::string& node, std::vector<Event> event
     agents_[node] = clock_.now();  // it is alive, whatever becomes of what it says
     if (inbox_.size() + events.size() > options_.inbox_events_max) {
       counters_.add("controller_overload_total");
-      return Error{ErrorCode::exhausted, "the controller is behind; keep the events and send them again"};
+      return Error{ErrorCode::exhausted,
+                   "the controller is behind; keep the events and send them again"};
     }
   }
   const Instant now = clock_.now();
   std::erase_if(events, [&](const Event& event) {
-    const bool foreign = event.reporter != node || (concerns_node(event.subject) && event.subject.node != node);
+    const bool foreign =
+        event.reporter != node || (concerns_node(event.subject) && event.subject.node != node);
     if (foreign) counters_.add("controller_foreign_events_total");
     return foreign;
   });
@@ -187,7 +196,8 @@ void Controller::store_and_inbox(std::vector<Event> events) {
   auto fresh = store_.append_events(events);
   note_store(fresh ? ok_status() : Status(fresh.error()), "events");
   const std::lock_guard lock(mutex_);
-  // With a full disk the facts are still judged: a drain decided on them needs its intent on disk, and is refused there.
+  // With a full disk the facts are still judged: a drain decided on them needs its intent on disk,
+  // and is refused there.
   for (auto& event : fresh ? fresh.value() : events) inbox_.push_back(event);
   wake_judge_.notify_one();
 }
@@ -203,7 +213,8 @@ void Controller::poll_once() {
   }
   auto events = watch_.update(*view);
   for (const auto& event : events) {
-    const bool about_attempt = event.kind == EventKind::attempt_started || event.kind == EventKind::attempt_ended;
+    const bool about_attempt =
+        event.kind == EventKind::attempt_started || event.kind == EventKind::attempt_ended;
     const Attempt* attempt = about_attempt ? view->attempt(*event.attempt) : nullptr;
     if (attempt != nullptr) note_store(store_.put_attempt(*attempt), "attempt");
   }
@@ -224,8 +235,10 @@ void Controller::poll_once() {
   for (const auto& state : moved) {
     keep_node_state(state);
     if (state.phase != NodePhase::returned) continue;
-    // Somebody resumed it by the scheduler's own means: for the detectors it starts anew, as after a return.
-    Event back = controller_event(EventKind::person_request, Subject::of_node(state.node), clock_.now());
+    // Somebody resumed it by the scheduler's own means: for the detectors it starts anew, as after
+    // a return.
+    Event back =
+        controller_event(EventKind::person_request, Subject::of_node(state.node), clock_.now());
     back.fields = {{"request", "return"}, {"target", state.node}, {"who", "scheduler"}};
     events.push_back(std::move(back));
   }
@@ -247,7 +260,8 @@ void Controller::poll_loop() {
       note_store(store_.put_value("scheduler.nodes", dump(nodes)), "view");
     }
     std::unique_lock lock(mutex_);
-    wake_poll_.wait_for(lock, ms(options_.scheduler_poll), [this] { return stopping_ || poll_now_; });
+    wake_poll_.wait_for(lock, ms(options_.scheduler_poll),
+                        [this] { return stopping_ || poll_now_; });
     poll_now_ = false;
   }
 }
@@ -281,7 +295,8 @@ void Controller::judge_once() {
   std::vector<Outcome> settled;
   {
     std::unique_lock lock(mutex_);
-    wake_judge_.wait_for(lock, ms(judge_tick), [this] { return stopping_ || !inbox_.empty() || !settled_.empty(); });
+    wake_judge_.wait_for(lock, ms(judge_tick),
+                         [this] { return stopping_ || !inbox_.empty() || !settled_.empty(); });
     events.swap(inbox_);
     settled.swap(settled_);
     if (judged_view_version_ != view_version_) {
@@ -321,7 +336,8 @@ void Controller::publish(const Judgement& judgement, Instant now) {
 void Controller::publish_verdict(const Verdict& verdict, Instant now) {
   note_store(store_.put_verdict(verdict), "verdict");
   counters_.add("controller_verdicts_total");
-  if (const auto incident = incidents_.add(verdict, now)) note_store(store_.put_incident(*incident), "incident");
+  if (const auto incident = incidents_.add(verdict, now))
+    note_store(store_.put_incident(*incident), "incident");
   std::optional<NodeState> state;
   {
     const std::lock_guard lock(mutex_);
@@ -337,7 +353,8 @@ void Controller::publish_decision(const Decision& decision) {
   if (!stored) {
     // No act without its decision on record; the judge comes to it again.
     judge_.forget(decision.id);
-    std::erase_if(history_.entries, [&](const auto& entry) { return entry.action.id == decision.action.id; });
+    std::erase_if(history_.entries,
+                  [&](const auto& entry) { return entry.action.id == decision.action.id; });
     return;
   }
   counters_.add("controller_decisions_total");

@@ -1,11 +1,13 @@
-// The controller as a library: agents' events and the scheduler's view in; verdicts, decisions, acts and notices out.
+// The controller as a library: agents' events and the scheduler's view in; verdicts, decisions,
+// acts and notices out.
 //
-//   agents -> take_events -> store -> inbox -> judge (detectors, policy) -> acts -> executor -> outcome -> inbox
+//   agents -> take_events -> store -> inbox -> judge (detectors, policy) -> acts -> executor ->
+//   outcome -> inbox
 //                                        ^ scheduler poll
 //
-// Threads: the transport's (take_events), one that polls the scheduler, one that judges, one that acts, one that notifies.
-// What they share is guarded by `mutex_`, which is never held while the store, the scheduler, an actuator or a detector is
-// called.
+// Threads: the transport's (take_events), one that polls the scheduler, one that judges, one that
+// acts, one that notifies. What they share is guarded by `mutex_`, which is never held while the
+// store, the scheduler, an actuator or a detector is called.
 #pragma once
 
 #include <atomic>
@@ -40,8 +42,8 @@ struct ControllerOptions {
   Duration agent_lost_after = std::chrono::seconds{30};
   Duration keep_events = std::chrono::hours{24 * 90};
   std::size_t inbox_events_max = 100000;  // beyond this agents are told to keep their spool
-  bool test_after_drain = false;          // run the site's node test on every node that faultline drained
-  bool return_after_test = false;         // and give the node back if it passed
+  bool test_after_drain = false;   // run the site's node test on every node that faultline drained
+  bool return_after_test = false;  // and give the node back if it passed
 };
 
 /// Where the controller stands, for /healthz and doctor.
@@ -58,8 +60,8 @@ struct ControllerHealth {
 class Controller final : public AgentIngress, public OperatorIngress {
  public:
   /// All must outlive the controller. `notifier` may be nullptr.
-  Controller(const Catalog& catalog, Store& store, Scheduler& scheduler, Actuator& actuator, Notifier* notifier,
-             const Clock& clock, Counters& counters, ControllerOptions options);
+  Controller(const Catalog& catalog, Store& store, Scheduler& scheduler, Actuator& actuator,
+             Notifier* notifier, const Clock& clock, Counters& counters, ControllerOptions options);
   ~Controller() override;
 
   /// Settles open intents, replays the recent past into the detectors, then starts the threads.
@@ -70,14 +72,16 @@ class Controller final : public AgentIngress, public OperatorIngress {
   Status take_events(const std::string& node, std::vector<Event> events) override;
   void heartbeat(const std::string& node, Instant agent_now) override;
   std::vector<RulingReport> rulings_for(const std::string& node, std::uint64_t& cursor) override;
-  Result<std::string> operate(const std::string& who, const std::string& request, const std::string& target) override;
+  Result<std::string> operate(const std::string& who, const std::string& request,
+                              const std::string& target) override;
 
   [[nodiscard]] ControllerHealth health() const;
 
  private:
   Status replay(Instant now);
   Status resume_decided(Instant now);
-  /// Settles every intent without a final outcome, by asking. At the start, and on the act thread when it is idle.
+  /// Settles every intent without a final outcome, by asking. At the start, and on the act thread
+  /// when it is idle.
   Status settle_open();
   void poll_loop();
   void judge_loop();
@@ -96,7 +100,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void finish(const Decision& decision, const Outcome& outcome);
   void follow_drain(const Decision& decision, const Outcome& outcome);
   /// What an act means for the detectors: a test's result, or a node that starts anew.
-  [[nodiscard]] std::optional<Event> follow_event(const Decision& decision, const Outcome& outcome) const;
+  [[nodiscard]] std::optional<Event> follow_event(const Decision& decision,
+                                                  const Outcome& outcome) const;
   /// False once the verdict behind it was taken back.
   bool still_stands(const Decision& decision);
   void tell(const Decision& decision);
@@ -104,7 +109,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void enqueue(Decision decision);
   void store_and_inbox(std::vector<Event> events);
   void note_store(const Status& status, std::string_view what);
-  Result<std::string> answer_decision(const std::string& who, bool approve, const std::string& target);
+  Result<std::string> answer_decision(const std::string& who, bool approve,
+                                      const std::string& target);
 
   const Catalog& catalog_;
   Store& store_;
@@ -129,10 +135,11 @@ class Controller final : public AgentIngress, public OperatorIngress {
   std::vector<Event> inbox_;
   std::deque<Decision> acts_;
   std::deque<Notice> notices_;
-  std::vector<Outcome> settled_;  // outcomes on their way from the act thread to the judge's history
+  std::vector<Outcome>
+      settled_;  // outcomes on their way from the act thread to the judge's history
   ClusterView view_;
   NodeStates node_states_;
-  std::uint64_t view_version_ = 1;  // counts changes of view_ and node_states_
+  std::uint64_t view_version_ = 1;         // counts changes of view_ and node_states_
   std::map<std::string, Instant> agents_;  // node -> last heartbeat
   std::set<std::string> lost_agents_;
   ControllerHealth health_;

@@ -1,4 +1,5 @@
-// The acting half of the controller: carrying decisions out, telling people, and what people ask for.
+// The acting half of the controller: carrying decisions out, telling people, and what people ask
+// for.
 #include <algorithm>
 
 #include "controller/controller.h"
@@ -33,7 +34,8 @@ void Controller::act_loop() {
     {
       std::unique_lock lock(mutex_);
       wake_act_.wait_for(lock, settle_interval, [this] { return stopping_ || !acts_.empty(); });
-      if (stopping_) return;  // what was not begun is found again: its decision is stored, its intent is not
+      if (stopping_)
+        return;  // what was not begun is found again: its decision is stored, its intent is not
       if (!acts_.empty()) {
         const auto next = std::min_element(acts_.begin(), acts_.end(), goes_first);
         decision = std::move(*next);
@@ -58,7 +60,8 @@ bool Controller::still_stands(const Decision& decision) {
 }
 
 Status Controller::settle_open() {
-  if (options_.mode != Mode::act) return ok_status();  // what a bolder life began is left for the next one to settle
+  if (options_.mode != Mode::act)
+    return ok_status();  // what a bolder life began is left for the next one to settle
   for (const auto& outcome : executor_.recover()) {
     if (outcome.status == OutcomeStatus::unknown) continue;  // no news; it is asked for again
     const auto record = store_.action(outcome.action);
@@ -103,9 +106,12 @@ void Controller::finish(const Decision& decision, const Outcome& outcome) {
   follow_drain(decision, outcome);
 }
 
-std::optional<Event> Controller::follow_event(const Decision& decision, const Outcome& outcome) const {
-  const bool tested = decision.action.kind == ActionKind::test_node && outcome.status != OutcomeStatus::unknown;
-  const bool returned = decision.action.kind == ActionKind::return_node && outcome.status == OutcomeStatus::done;
+std::optional<Event> Controller::follow_event(const Decision& decision,
+                                              const Outcome& outcome) const {
+  const bool tested =
+      decision.action.kind == ActionKind::test_node && outcome.status != OutcomeStatus::unknown;
+  const bool returned =
+      decision.action.kind == ActionKind::return_node && outcome.status == OutcomeStatus::done;
   if (!tested && !returned) return std::nullopt;
   Event event;
   event.source = EventSource::controller;
@@ -117,14 +123,17 @@ std::optional<Event> Controller::follow_event(const Decision& decision, const Ou
   if (tested) {
     event.fields = {{"exit_code", outcome.status == OutcomeStatus::done ? "0" : "1"}};
   } else {
-    event.fields = {{"request", "return"}, {"target", decision.action.subject.node}, {"who", decision.detail}};
+    event.fields = {
+        {"request", "return"}, {"target", decision.action.subject.node}, {"who", decision.detail}};
   }
   return event;
 }
 
 void Controller::follow_drain(const Decision& decision, const Outcome& outcome) {
-  const bool drained = decision.action.kind == ActionKind::drain_node && outcome.status == OutcomeStatus::done;
-  const bool passed = decision.action.kind == ActionKind::test_node && outcome.status == OutcomeStatus::done;
+  const bool drained =
+      decision.action.kind == ActionKind::drain_node && outcome.status == OutcomeStatus::done;
+  const bool passed =
+      decision.action.kind == ActionKind::test_node && outcome.status == OutcomeStatus::done;
   if ((!drained || !options_.test_after_drain) && (!passed || !options_.return_after_test)) return;
   Decision next = decision;
   next.action.deadline = drained ? test_deadline : decision.action.deadline;
@@ -133,7 +142,8 @@ void Controller::follow_drain(const Decision& decision, const Outcome& outcome) 
   next.action.id = make_action_id(next.id);
   next.action.decision = next.id;
   next.guard = "follow_up";
-  next.detail = drained ? "configured: test every drained node" : "configured: return a node that passed its test";
+  next.detail = drained ? "configured: test every drained node"
+                        : "configured: return a node that passed its test";
   next.decided_at = clock_.now();
   note_store(store_.put_decision(next), "decision");
   if (drained) {
@@ -163,7 +173,8 @@ void Controller::tell(const Decision& decision) {
     const auto record = store_.action(each.action.id);
     if (record && *record && (*record)->outcome) notice.outcomes.push_back(*(*record)->outcome);
   }
-  if (const Cause* cause = catalog_.cause(notice.verdict.cause)) notice.next_step = cause->next_step;
+  if (const Cause* cause = catalog_.cause(notice.verdict.cause))
+    notice.next_step = cause->next_step;
   const std::lock_guard lock(mutex_);
   if (notices_.size() >= notices_max) {
     notices_.pop_front();
@@ -193,32 +204,43 @@ void Controller::answer_requests() {
   const auto requests = store_.open_requests();
   if (!requests) return;
   for (const auto& request : *requests) {
-    Result<std::string> answer = Error{ErrorCode::invalid_argument, "unknown request '" + request.request + "'"};
+    Result<std::string> answer =
+        Error{ErrorCode::invalid_argument, "unknown request '" + request.request + "'"};
     if (request.request == "return") {
-      const Decision decision = decide_return(request.target, request.who, judged_view_, history_, options_.mode, clock_.now());
-      if (decision.ruling == Ruling::act) history_.entries.push_back({decision.action, decision.decided_at, {}, {}});
+      const Decision decision = decide_return(request.target, request.who, judged_view_, history_,
+                                              options_.mode, clock_.now());
+      if (decision.ruling == Ruling::act)
+        history_.entries.push_back({decision.action, decision.decided_at, {}, {}});
       publish_decision(decision);
       answer = std::string(to_text(decision.ruling)) + ": " + decision.detail;
     } else if (request.request == "approve" || request.request == "deny") {
       answer = answer_decision(request.who, request.request == "approve", request.target);
     }
-    note_store(store_.answer_request(request.number, answer ? *answer : "refused: " + answer.error().message), "request");
+    note_store(store_.answer_request(request.number,
+                                     answer ? *answer : "refused: " + answer.error().message),
+               "request");
     counters_.add("controller_requests_total");
   }
 }
 
-Result<std::string> Controller::answer_decision(const std::string& who, bool approve, const std::string& target) {
+Result<std::string> Controller::answer_decision(const std::string& who, bool approve,
+                                                const std::string& target) {
   const auto decision = store_.decision(target);
   if (!decision) return decision.error();
-  if (!*decision) return Error{ErrorCode::not_found, "no decision " + target + "; see `faultline actions --all`"};
-  if ((*decision)->ruling == Ruling::act) return Error{ErrorCode::conflict, target + " was acted on already"};
+  if (!*decision)
+    return Error{ErrorCode::not_found, "no decision " + target + "; see `faultline actions --all`"};
+  if ((*decision)->ruling == Ruling::act)
+    return Error{ErrorCode::conflict, target + " was acted on already"};
   remember_answer(history_, approve, target, who);
-  return std::string(approve ? "approved" : "denied") + " by " + who + "; the guards look at it again within a second";
+  return std::string(approve ? "approved" : "denied") + " by " + who +
+         "; the guards look at it again within a second";
 }
 
-Result<std::string> Controller::operate(const std::string& who, const std::string& request, const std::string& target) {
+Result<std::string> Controller::operate(const std::string& who, const std::string& request,
+                                        const std::string& target) {
   if (request == "return" && !valid_node_name(target)) {
-    return Error{ErrorCode::invalid_argument, "not a node name: give it as the scheduler spells it"};
+    return Error{ErrorCode::invalid_argument,
+                 "not a node name: give it as the scheduler spells it"};
   }
   const auto number = store_.put_request({0, request, target, who, clock_.now(), {}});
   if (!number) return number.error();

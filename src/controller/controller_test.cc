@@ -1,5 +1,6 @@
-// The controller with a real store, the shipped catalog, the real detectors and guards; only the scheduler and the actuator
-// are fakes. The fake cluster is a file, so that it outlives a controller that is killed.
+// The controller with a real store, the shipped catalog, the real detectors and guards; only the
+// scheduler and the actuator are fakes. The fake cluster is a file, so that it outlives a
+// controller that is killed.
 #include "controller/controller.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +56,8 @@ class FakeCluster final : public Scheduler, public Actuator {
   Result<Outcome> inspect(const Action& action) override {
     if (refuse) return Error{ErrorCode::unavailable, "slurmctld does not answer"};
     const auto status = did(line_of(action)) ? OutcomeStatus::done : OutcomeStatus::failed;
-    return Outcome{action.id, status, clock_.now(), "looked at", {}, status == OutcomeStatus::failed};
+    return Outcome{action.id,   status, clock_.now(),
+                   "looked at", {},     status == OutcomeStatus::failed};
   }
 
   [[nodiscard]] int times(const std::string& line) const {
@@ -83,8 +85,9 @@ class FakeCluster final : public Scheduler, public Actuator {
 class ControllerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("faultline-controller-" + std::to_string(::getpid()) + "-" +
-                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ = fs::temp_directory_path() /
+              ("faultline-controller-" + std::to_string(::getpid()) + "-" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     auto catalog = Catalog::load(FAULTLINE_SOURCE_CATALOG_DIR);
@@ -116,18 +119,21 @@ class ControllerTest : public ::testing::Test {
     event.clock = ClockDomain::node_wall;
     event.signature = "xid.79";
     event.fields = {{"bdf", "0000:41:00"}, {"xid", "79"}};
-    event.raw = {"/dev/kmsg", static_cast<std::uint64_t>(number), "boot", "NVRM: Xid (PCI:0000:41:00): 79, GPU has fallen off the bus."};
+    event.raw = {"/dev/kmsg", static_cast<std::uint64_t>(number), "boot",
+                 "NVRM: Xid (PCI:0000:41:00): 79, GPU has fallen off the bus."};
     event.id = make_event_id(event);
     return event;
   }
 
   /// Runs a controller until `done`; the store and cluster stay.
-  void run(const std::function<void(Controller&, FakeCluster&)>& act, const std::function<bool(Store&, FakeCluster&)>& done) {
+  void run(const std::function<void(Controller&, FakeCluster&)>& act,
+           const std::function<bool(Store&, FakeCluster&)>& done) {
     auto store = Store::open(folder_ / "faultline.db", Access::read_write);
     ASSERT_TRUE(store.ok());
     FakeCluster cluster(folder_ / "cluster", clock_);
     cluster.nodes = nodes_;
-    Controller controller(catalog_, **store, cluster, cluster, nullptr, clock_, counters_, options_);
+    Controller controller(catalog_, **store, cluster, cluster, nullptr, clock_, counters_,
+                          options_);
     ASSERT_TRUE(controller.start().ok());
     act(controller, cluster);
     EXPECT_TRUE(eventually([&] { return done(**store, cluster); }));
@@ -143,17 +149,20 @@ class ControllerTest : public ::testing::Test {
 };
 
 TEST_F(ControllerTest, AKernelFaultDrainsItsNodeAndRequeuesItsJob) {
-  run([&](Controller& controller, FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
       [](Store& store, FakeCluster& cluster) {
         const auto states = store.node_states();
-        return cluster.did("drain_node node:n3") && cluster.did("requeue_excluding job:7") && store.open_intents()->empty() &&
-               states && !states->empty() && states->front().phase == NodePhase::drained;
+        return cluster.did("drain_node node:n3") && cluster.did("requeue_excluding job:7") &&
+               store.open_intents()->empty() && states && !states->empty() &&
+               states->front().phase == NodePhase::drained;
       });
 }
 
 TEST_F(ControllerTest, TheSameLineSentTwiceIsOneAct) {
   const Event event = fell_off_bus("n3");
-  run([&](Controller& controller, FakeCluster&) {
+  run(
+      [&](Controller& controller, FakeCluster&) {
         EXPECT_TRUE(controller.take_events("n3", {event}).ok());
         EXPECT_TRUE(controller.take_events("n3", {event}).ok());
       },
@@ -164,9 +173,8 @@ TEST_F(ControllerTest, TheSameLineSentTwiceIsOneAct) {
 }
 
 TEST_F(ControllerTest, AnAgentThatSpeaksForAnotherNodeIsNotHeard) {
-  run([&](Controller& controller, FakeCluster&) {
-        EXPECT_TRUE(controller.take_events("n5", {fell_off_bus("n3")}).ok());
-      },
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n5", {fell_off_bus("n3")}).ok()); },
       [&](Store&, FakeCluster&) { return counters_.get("controller_foreign_events_total") == 1; });
   FakeCluster cluster(folder_ / "cluster", clock_);
   EXPECT_FALSE(cluster.did("drain_node node:n3"));
@@ -174,11 +182,14 @@ TEST_F(ControllerTest, AnAgentThatSpeaksForAnotherNodeIsNotHeard) {
 
 TEST_F(ControllerTest, ObserveDoesNothingAndSaysWhatItWouldDo) {
   options_.mode = Mode::observe;
-  run([&](Controller& controller, FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
       [](Store& store, FakeCluster&) {
         const auto decisions = store.decisions({});
-        return decisions && std::any_of(decisions->begin(), decisions->end(), [](const Decision& decision) {
-                 return decision.action.kind == ActionKind::drain_node && decision.reason == Reason::mode_observe;
+        return decisions &&
+               std::any_of(decisions->begin(), decisions->end(), [](const Decision& decision) {
+                 return decision.action.kind == ActionKind::drain_node &&
+                        decision.reason == Reason::mode_observe;
                });
       });
   FakeCluster cluster(folder_ / "cluster", clock_);
@@ -187,7 +198,8 @@ TEST_F(ControllerTest, ObserveDoesNothingAndSaysWhatItWouldDo) {
 
 TEST_F(ControllerTest, FiftyNodesThatSayTheSameInAMinuteAreNotDrained) {
   nodes_ = 60;
-  run([&](Controller& controller, FakeCluster&) {
+  run(
+      [&](Controller& controller, FakeCluster&) {
         for (int i = 1; i <= 50; ++i) {
           const std::string node = "n" + std::to_string(i);
           EXPECT_TRUE(controller.take_events(node, {fell_off_bus(node, i)}).ok());
@@ -204,7 +216,8 @@ TEST_F(ControllerTest, FiftyNodesThatSayTheSameInAMinuteAreNotDrained) {
 }
 
 TEST_F(ControllerTest, ASchedulerThatIsDownIsWaitedForAndThenActedOn) {
-  run([&](Controller& controller, FakeCluster& cluster) {
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
         cluster.down = true;
         EXPECT_TRUE(eventually([&] { return !controller.health().scheduler_answers; }));
         EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
@@ -214,17 +227,23 @@ TEST_F(ControllerTest, ASchedulerThatIsDownIsWaitedForAndThenActedOn) {
 }
 
 TEST_F(ControllerTest, ADrainOutlivesASchedulerThatRefusesForAWhile) {
-  run([&](Controller& controller, FakeCluster& cluster) {
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
         cluster.refuse = true;
         EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
-        EXPECT_TRUE(eventually([&] { return counters_.get("controller_actions_failed_total") > 0; }));  // it gave up once
+        EXPECT_TRUE(eventually([&] {
+          return counters_.get("controller_actions_failed_total") > 0;
+        }));  // it gave up once
         cluster.refuse = false;
       },
-      [](Store& store, FakeCluster& cluster) { return cluster.did("drain_node node:n3") && store.open_intents()->empty(); });
+      [](Store& store, FakeCluster& cluster) {
+        return cluster.did("drain_node node:n3") && store.open_intents()->empty();
+      });
 }
 
 TEST_F(ControllerTest, AReturnedNodeIsDrainedAgainWhenItFailsAgain) {
-  run([&](Controller& controller, FakeCluster& cluster) {
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
         EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3", 1)}).ok());
         EXPECT_TRUE(eventually([&] { return cluster.did("drain_node node:n3"); }));
         // The answer depends on when the view shows the drain; a person asks again.
@@ -244,27 +263,42 @@ TEST_F(ControllerTest, APersonsDenialHolds) {
   const auto asked = [&](Store& store) -> std::string {
     const auto decisions = store.decisions({});
     for (const auto& decision : *decisions) {
-      if (decision.action.kind == ActionKind::drain_node && decision.ruling == Ruling::ask) return decision.id;
+      if (decision.action.kind == ActionKind::drain_node && decision.ruling == Ruling::ask)
+        return decision.id;
     }
     return {};
   };
   std::string id;
-  run([&](Controller& controller, FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
       [&](Store& store, FakeCluster&) { return !(id = asked(store)).empty(); });
-  run([&](Controller& controller, FakeCluster&) { EXPECT_TRUE(controller.operate("ann", "deny", id).ok()); },
-      [&](Store& store, FakeCluster&) { return store.decision(id).value()->reason == Reason::denied_by_person; });
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.operate("ann", "deny", id).ok()); },
+      [&](Store& store, FakeCluster&) {
+        return store.decision(id).value()->reason == Reason::denied_by_person;
+      });
   options_.limits.approval_needed.clear();
-  run([&](Controller&, FakeCluster&) { clock_.sleep(seconds{2}); }, [](Store&, FakeCluster&) { return true; });
+  run([&](Controller&, FakeCluster&) { clock_.sleep(seconds{2}); },
+      [](Store&, FakeCluster&) { return true; });
   FakeCluster cluster(folder_ / "cluster", clock_);
   EXPECT_FALSE(cluster.did("drain_node node:n3"));
 }
 
 /// A store that kills its process in front of, or right after, one of its writes.
-enum class Kill { before_decision, after_decision, before_intent, after_intent, before_act, after_act, after_outcome };
+enum class Kill {
+  before_decision,
+  after_decision,
+  before_intent,
+  after_intent,
+  before_act,
+  after_act,
+  after_outcome
+};
 
 class KillingJournalStore final : public Store {
  public:
-  KillingJournalStore(std::unique_ptr<Store> store, Kill kill) : store_(std::move(store)), kill_(kill) {}
+  KillingJournalStore(std::unique_ptr<Store> store, Kill kill)
+      : store_(std::move(store)), kill_(kill) {}
   void at(Kill here) const {
     if (here == kill_) ::_exit(9);
   }
@@ -285,34 +319,60 @@ class KillingJournalStore final : public Store {
     at(Kill::after_outcome);
     return status;
   }
-  Result<std::vector<Event>> append_events(const std::vector<Event>& e) override { return store_->append_events(e); }
+  Result<std::vector<Event>> append_events(const std::vector<Event>& e) override {
+    return store_->append_events(e);
+  }
   Result<std::optional<Event>> event(const EventId& i) override { return store_->event(i); }
   Result<std::vector<Event>> events(const Page& p) override { return store_->events(p); }
-  Result<std::vector<Event>> events_of_attempt(const AttemptId& a, const Page& p) override { return store_->events_of_attempt(a, p); }
+  Result<std::vector<Event>> events_of_attempt(const AttemptId& a, const Page& p) override {
+    return store_->events_of_attempt(a, p);
+  }
   Status put_verdict(const Verdict& v) override { return store_->put_verdict(v); }
   Result<std::optional<Verdict>> verdict(const VerdictId& i) override { return store_->verdict(i); }
   Result<std::vector<Verdict>> verdicts(const Page& p) override { return store_->verdicts(p); }
-  Result<std::vector<Verdict>> verdict_history(const VerdictId& i) override { return store_->verdict_history(i); }
-  Result<std::optional<Decision>> decision(const DecisionId& i) override { return store_->decision(i); }
+  Result<std::vector<Verdict>> verdict_history(const VerdictId& i) override {
+    return store_->verdict_history(i);
+  }
+  Result<std::optional<Decision>> decision(const DecisionId& i) override {
+    return store_->decision(i);
+  }
   Result<std::vector<Decision>> decisions(const Page& p) override { return store_->decisions(p); }
-  Result<std::vector<Decision>> decisions_of_verdict(const VerdictId& v) override { return store_->decisions_of_verdict(v); }
+  Result<std::vector<Decision>> decisions_of_verdict(const VerdictId& v) override {
+    return store_->decisions_of_verdict(v);
+  }
   Result<std::vector<Action>> open_intents() override { return store_->open_intents(); }
-  Result<std::optional<ActionRecord>> action(const ActionId& i) override { return store_->action(i); }
+  Result<std::optional<ActionRecord>> action(const ActionId& i) override {
+    return store_->action(i);
+  }
   Result<std::vector<ActionRecord>> actions(const Page& p) override { return store_->actions(p); }
   Status put_attempt(const Attempt& a) override { return store_->put_attempt(a); }
   Result<std::vector<Attempt>> attempts(const Page& p) override { return store_->attempts(p); }
   Status put_node_state(const NodeState& s) override { return store_->put_node_state(s); }
   Result<std::vector<NodeState>> node_states() override { return store_->node_states(); }
-  Result<std::vector<NodeState>> node_history(const std::string& n) override { return store_->node_history(n); }
+  Result<std::vector<NodeState>> node_history(const std::string& n) override {
+    return store_->node_history(n);
+  }
   Status put_incident(const Incident& i) override { return store_->put_incident(i); }
   Result<std::vector<Incident>> incidents(const Page& p) override { return store_->incidents(p); }
-  Result<std::int64_t> put_request(const PersonRequest& r) override { return store_->put_request(r); }
+  Result<std::int64_t> put_request(const PersonRequest& r) override {
+    return store_->put_request(r);
+  }
   Result<std::vector<PersonRequest>> open_requests() override { return store_->open_requests(); }
-  Result<std::vector<PersonRequest>> requests(const Page& p) override { return store_->requests(p); }
-  Status answer_request(std::int64_t n, const std::string& a) override { return store_->answer_request(n, a); }
-  Result<std::optional<PersonRequest>> request(std::int64_t n) override { return store_->request(n); }
-  Status put_value(const std::string& n, const std::string& v) override { return store_->put_value(n, v); }
-  Result<std::optional<std::string>> value(const std::string& n) override { return store_->value(n); }
+  Result<std::vector<PersonRequest>> requests(const Page& p) override {
+    return store_->requests(p);
+  }
+  Status answer_request(std::int64_t n, const std::string& a) override {
+    return store_->answer_request(n, a);
+  }
+  Result<std::optional<PersonRequest>> request(std::int64_t n) override {
+    return store_->request(n);
+  }
+  Status put_value(const std::string& n, const std::string& v) override {
+    return store_->put_value(n, v);
+  }
+  Result<std::optional<std::string>> value(const std::string& n) override {
+    return store_->value(n);
+  }
   Result<std::uint64_t> retain(Instant n, Duration k) override { return store_->retain(n, k); }
   Status backup(const fs::path& t) override { return store_->backup(t); }
 
@@ -331,12 +391,14 @@ class KilledController : public ControllerTest, public ::testing::WithParamInter
   }
   /// Lives in a child process until it is killed.
   [[noreturn]] void life_that_is_cut_short() {
-    KillingJournalStore store(Store::open(folder_ / "faultline.db", Access::read_write).value(), GetParam());
+    KillingJournalStore store(Store::open(folder_ / "faultline.db", Access::read_write).value(),
+                              GetParam());
     FakeCluster cluster(folder_ / "cluster", clock_);
     cluster.before_execute = [&](const Action&) { store.at(Kill::before_act); };
     cluster.after_execute = [&](const Action&) { store.at(Kill::after_act); };
     Controller controller(catalog_, store, cluster, cluster, nullptr, clock_, counters_, options_);
-    if (!controller.start().ok() || !controller.take_events("n3", {fell_off_bus("n3")}).ok()) ::_exit(1);
+    if (!controller.start().ok() || !controller.take_events("n3", {fell_off_bus("n3")}).ok())
+      ::_exit(1);
     clock_.sleep(seconds{30});
     ::_exit(2);
   }
@@ -352,7 +414,8 @@ TEST_P(KilledController, NeitherLosesNorRepeatsAnAct) {
   ASSERT_EQ(WEXITSTATUS(status), 9) << "the controller was not killed where it should have been";
   run([](Controller&, FakeCluster&) {},
       [](Store& store, FakeCluster& cluster) {
-        return cluster.did("drain_node node:n3") && cluster.did("requeue_excluding job:7") && store.open_intents()->empty();
+        return cluster.did("drain_node node:n3") && cluster.did("requeue_excluding job:7") &&
+               store.open_intents()->empty();
       });
   FakeCluster cluster(folder_ / "cluster", clock_);
   EXPECT_EQ(cluster.times("drain_node node:n3"), 1);
@@ -371,12 +434,14 @@ TEST_P(KilledController, AndARestartInObserveDoesNothingMore) {
   };
   const std::string before = acts();
   options_.mode = Mode::observe;
-  run([&](Controller&, FakeCluster&) { clock_.sleep(seconds{1}); }, [](Store&, FakeCluster&) { return true; });
+  run([&](Controller&, FakeCluster&) { clock_.sleep(seconds{1}); },
+      [](Store&, FakeCluster&) { return true; });
   EXPECT_EQ(acts(), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryStep, KilledController,
-                         ::testing::Values(Kill::before_decision, Kill::after_decision, Kill::before_intent, Kill::after_intent,
+                         ::testing::Values(Kill::before_decision, Kill::after_decision,
+                                           Kill::before_intent, Kill::after_intent,
                                            Kill::before_act, Kill::after_act, Kill::after_outcome));
 
 }  // namespace

@@ -17,9 +17,13 @@ std::string key_for(const std::optional<AttemptId>& attempt, const Subject& subj
 
 }  // namespace
 
-std::string IncidentBook::key_of(const Verdict& verdict) const { return key_for(verdict.attempt, verdict.subject); }
+std::string IncidentBook::key_of(const Verdict& verdict) const {
+  return key_for(verdict.attempt, verdict.subject);
+}
 
-void IncidentBook::restore(const Incident& incident) { open_[key_for(incident.attempt, incident.subject)] = incident; }
+void IncidentBook::restore(const Incident& incident) {
+  open_[key_for(incident.attempt, incident.subject)] = incident;
+}
 
 std::optional<Incident> IncidentBook::add(const Verdict& verdict, Instant now) {
   const std::string key = key_of(verdict);
@@ -34,7 +38,8 @@ std::optional<Incident> IncidentBook::add(const Verdict& verdict, Instant now) {
     incident.subject = verdict.subject;
     incident.cause = verdict.cause;
   }
-  const bool listed = std::find(incident.verdicts.begin(), incident.verdicts.end(), verdict.id) != incident.verdicts.end();
+  const bool listed = std::find(incident.verdicts.begin(), incident.verdicts.end(), verdict.id) !=
+                      incident.verdicts.end();
   if (!listed) incident.verdicts.push_back(verdict.id);
   // The leading cause is the one that is confirmed; a later "unknown" does not take its place.
   const bool leads = verdict.status == VerdictStatus::confirmed && incident.cause != verdict.cause;

@@ -15,8 +15,9 @@ class IncidentBook {
  public:
   /// Puts back what an earlier life grouped.
   void restore(const Incident& incident);
-  /// The incident that `verdict` belongs to, if it changed by it. A verdict of an attempt goes to that attempt's incident; one
-  /// about a node without an attempt to the node's, opened within the last hour, else to a new one.
+  /// The incident that `verdict` belongs to, if it changed by it. A verdict of an attempt goes to
+  /// that attempt's incident; one about a node without an attempt to the node's, opened within the
+  /// last hour, else to a new one.
   std::optional<Incident> add(const Verdict& verdict, Instant now);
 
  private:

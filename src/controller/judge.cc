@@ -7,8 +7,8 @@
 namespace faultline {
 namespace {
 
-/// Verdicts and decisions that are remembered to tell news from repetition. Beyond it those older than the repeat window go:
-/// no detector speaks of them any more.
+/// Verdicts and decisions that are remembered to tell news from repetition. Beyond it those older
+/// than the repeat window go: no detector speaks of them any more.
 constexpr std::size_t remembered_max = 4 * open_verdicts_max;
 
 constexpr Duration sweep_interval = std::chrono::milliseconds{500};
@@ -51,25 +51,29 @@ void Judge::collect(Judgement& judgement, Instant now) {
   }
 }
 
-void Judge::decide_one(const Verdict& verdict, const ClusterView& view, ActionHistory& history, Instant now,
-                       Judgement& judgement) {
+void Judge::decide_one(const Verdict& verdict, const ClusterView& view, ActionHistory& history,
+                       Instant now, Judgement& judgement) {
   const PolicyInput input{verdict, view, history, catalog_, limits_, mode_, now};
   for (auto& decision : decide(input)) {
     const auto before = decided_.find(decision.id);
     if (before != decided_.end()) {
       // What was set going is not taken back by a later look; a wait that goes on is not news.
       if (before->second.ruling == Ruling::act) continue;
-      if (before->second.ruling == decision.ruling && before->second.reason == decision.reason) continue;
+      if (before->second.ruling == decision.ruling && before->second.reason == decision.reason)
+        continue;
     }
     decided_[decision.id] = decision;
     // The next proposal must see this one, or one tick could act on twenty nodes.
-    if (decision.ruling == Ruling::act) history.entries.push_back({decision.action, now, {}, verdict.cause});
+    if (decision.ruling == Ruling::act)
+      history.entries.push_back({decision.action, now, {}, verdict.cause});
     judgement.decisions.push_back(std::move(decision));
   }
 }
 
-/// A guard may have opened since: every verdict is ruled on again until it is stale, a cleared one too, for its return.
-void Judge::sweep(const ClusterView& view, ActionHistory& history, Instant now, Judgement& judgement) {
+/// A guard may have opened since: every verdict is ruled on again until it is stale, a cleared one
+/// too, for its return.
+void Judge::sweep(const ClusterView& view, ActionHistory& history, Instant now,
+                  Judgement& judgement) {
   for (auto it = open_.begin(); it != open_.end();) {
     decide_one(it->second, view, history, now, judgement);
     const bool stale = now - it->second.updated_at > limits_.verdict_age_max;
@@ -86,8 +90,10 @@ Judgement Judge::evaluate(const ClusterView& view, ActionHistory& history, Insta
     sweep(view, history, now, judgement);
   }
   const auto old = [&](Instant at) { return now - at > limits_.repeat_window; };
-  if (last_.size() > remembered_max) std::erase_if(last_, [&](const auto& entry) { return old(entry.second.updated_at); });
-  if (decided_.size() > remembered_max) std::erase_if(decided_, [&](const auto& entry) { return old(entry.second.decided_at); });
+  if (last_.size() > remembered_max)
+    std::erase_if(last_, [&](const auto& entry) { return old(entry.second.updated_at); });
+  if (decided_.size() > remembered_max)
+    std::erase_if(decided_, [&](const auto& entry) { return old(entry.second.decided_at); });
   while (open_.size() > open_verdicts_max) {
     open_.erase(std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
       return a.second.updated_at < b.second.updated_at;

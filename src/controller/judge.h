@@ -1,5 +1,5 @@
-// The judge: events in, verdicts and decisions out. Single-threaded and deterministic: given the same events, views,
-// history and times it comes to the same decisions, live or replayed.
+// The judge: events in, verdicts and decisions out. Single-threaded and deterministic: given the
+// same events, views, history and times it comes to the same decisions, live or replayed.
 #pragma once
 
 #include <map>
@@ -15,7 +15,8 @@
 
 namespace faultline {
 
-/// Verdicts that are neither cleared nor stale and wait for a guard to open. More than this and the oldest are let go.
+/// Verdicts that are neither cleared nor stale and wait for a guard to open. More than this and the
+/// oldest are let go.
 inline constexpr std::size_t open_verdicts_max = 4096;
 
 struct Judgement {
@@ -38,8 +39,8 @@ class Judge {
  private:
   void collect(Judgement& judgement, Instant now);
   void sweep(const ClusterView& view, ActionHistory& history, Instant now, Judgement& judgement);
-  void decide_one(const Verdict& verdict, const ClusterView& view, ActionHistory& history, Instant now,
-                  Judgement& judgement);
+  void decide_one(const Verdict& verdict, const ClusterView& view, ActionHistory& history,
+                  Instant now, Judgement& judgement);
 
   const Catalog& catalog_;
   PolicyLimits limits_;

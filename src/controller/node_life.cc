@@ -3,7 +3,8 @@
 namespace faultline {
 namespace {
 
-/// After a drain or a return the scheduler's view needs a moment to show it; before that it proves nothing.
+/// After a drain or a return the scheduler's view needs a moment to show it; before that it proves
+/// nothing.
 constexpr Duration view_grace = std::chrono::seconds{10};
 
 NodeState state_of(const NodeStates& states, const std::string& node) {
@@ -40,24 +41,29 @@ std::optional<NodePhase> phase_after(const Action& action, const Outcome& outcom
 
 }  // namespace
 
-std::optional<NodeState> after_verdict(const NodeStates& states, const Verdict& verdict, Instant now) {
+std::optional<NodeState> after_verdict(const NodeStates& states, const Verdict& verdict,
+                                       Instant now) {
   if (!concerns_node(verdict.subject)) return std::nullopt;
   NodeState state = state_of(states, verdict.subject.node);
-  const bool fault = verdict.status == VerdictStatus::suspected || verdict.status == VerdictStatus::confirmed;
+  const bool fault =
+      verdict.status == VerdictStatus::suspected || verdict.status == VerdictStatus::confirmed;
   if (fault && (state.phase == NodePhase::in_service || state.phase == NodePhase::returned)) {
     state.verdict = verdict.id;
     state.note = verdict.cause;
     return moved(state, NodePhase::suspected, now, "faultline");
   }
   const bool cleared = verdict.status == VerdictStatus::cleared && state.verdict == verdict.id;
-  if (cleared && state.phase == NodePhase::suspected) return moved(state, NodePhase::in_service, now, "faultline");
+  if (cleared && state.phase == NodePhase::suspected)
+    return moved(state, NodePhase::in_service, now, "faultline");
   return std::nullopt;
 }
 
-std::optional<NodeState> after_outcome(const NodeStates& states, const Decision& decision, const Outcome& outcome) {
+std::optional<NodeState> after_outcome(const NodeStates& states, const Decision& decision,
+                                       const Outcome& outcome) {
   const auto phase = phase_after(decision.action, outcome);
   if (!phase || decision.action.dry_run) return std::nullopt;
-  auto state = moved(state_of(states, decision.action.subject.node), *phase, outcome.at, "faultline");
+  auto state =
+      moved(state_of(states, decision.action.subject.node), *phase, outcome.at, "faultline");
   if (!state) return std::nullopt;
   if (*phase == NodePhase::drained) {
     state->verdict = decision.verdict;
@@ -67,7 +73,8 @@ std::optional<NodeState> after_outcome(const NodeStates& states, const Decision&
   return state;
 }
 
-std::optional<NodeState> after_view(const NodeState& state, const SchedulerNode& node, Instant now) {
+std::optional<NodeState> after_view(const NodeState& state, const SchedulerNode& node,
+                                    Instant now) {
   if (!node.available || now - state.since < view_grace) return std::nullopt;
   if (state.phase == NodePhase::returned) return moved(state, NodePhase::in_service, now, state.by);
   if (state.phase != NodePhase::drained) return std::nullopt;

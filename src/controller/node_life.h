@@ -1,4 +1,5 @@
-// A node's life as verdicts and outcomes move it: in service, suspected, drained, testing, in repair, returned.
+// A node's life as verdicts and outcomes move it: in service, suspected, drained, testing, in
+// repair, returned.
 #pragma once
 
 #include <optional>
@@ -13,13 +14,17 @@ namespace faultline {
 
 using NodeStates = std::map<std::string, NodeState, std::less<>>;
 
-/// The state that `verdict` puts its node into, if that is a change: suspected, or back in service when it was cleared.
-std::optional<NodeState> after_verdict(const NodeStates& states, const Verdict& verdict, Instant now);
+/// The state that `verdict` puts its node into, if that is a change: suspected, or back in service
+/// when it was cleared.
+std::optional<NodeState> after_verdict(const NodeStates& states, const Verdict& verdict,
+                                       Instant now);
 
 /// The state that a finished act puts its node into, if that is a change.
-std::optional<NodeState> after_outcome(const NodeStates& states, const Decision& decision, const Outcome& outcome);
+std::optional<NodeState> after_outcome(const NodeStates& states, const Decision& decision,
+                                       const Outcome& outcome);
 
-/// A returned node that the scheduler uses again is in service; a drained node that somebody else resumed is, too.
+/// A returned node that the scheduler uses again is in service; a drained node that somebody else
+/// resumed is, too.
 std::optional<NodeState> after_view(const NodeState& state, const SchedulerNode& node, Instant now);
 
 }  // namespace faultline

@@ -43,7 +43,8 @@ TEST(NodeLife, AFaultSuspectsTheNodeAndClearingItPutsItBack) {
   ASSERT_TRUE(suspected);
   EXPECT_EQ(suspected->phase, NodePhase::suspected);
   const NodeStates states{{"n3", *suspected}};
-  EXPECT_EQ(after_verdict(states, verdict_on("n3", VerdictStatus::cleared), t0)->phase, NodePhase::in_service);
+  EXPECT_EQ(after_verdict(states, verdict_on("n3", VerdictStatus::cleared), t0)->phase,
+            NodePhase::in_service);
 }
 
 TEST(NodeLife, AnUnknownVerdictOrOneAboutAJobLeavesTheNodeAlone) {
@@ -61,9 +62,14 @@ TEST(NodeLife, AnotherVerdictsClearingDoesNotTakeBackASuspicion) {
 
 TEST(NodeLife, OnlyADrainThatHappenedDrains) {
   const auto states = in_phase(NodePhase::suspected);
-  EXPECT_EQ(after_outcome(states, decision_for(ActionKind::drain_node), outcome(OutcomeStatus::done))->phase, NodePhase::drained);
-  EXPECT_FALSE(after_outcome(states, decision_for(ActionKind::drain_node), outcome(OutcomeStatus::failed)));
-  EXPECT_FALSE(after_outcome(states, decision_for(ActionKind::drain_node), outcome(OutcomeStatus::unknown)));
+  EXPECT_EQ(
+      after_outcome(states, decision_for(ActionKind::drain_node), outcome(OutcomeStatus::done))
+          ->phase,
+      NodePhase::drained);
+  EXPECT_FALSE(
+      after_outcome(states, decision_for(ActionKind::drain_node), outcome(OutcomeStatus::failed)));
+  EXPECT_FALSE(
+      after_outcome(states, decision_for(ActionKind::drain_node), outcome(OutcomeStatus::unknown)));
   Decision dry = decision_for(ActionKind::drain_node);
   dry.action.dry_run = true;
   EXPECT_FALSE(after_outcome(states, dry, outcome(OutcomeStatus::done)));
@@ -71,9 +77,15 @@ TEST(NodeLife, OnlyADrainThatHappenedDrains) {
 
 TEST(NodeLife, AFailedTestSendsToRepairAndAPassedOneKeepsItDrained) {
   const auto states = in_phase(NodePhase::testing);
-  EXPECT_EQ(after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::failed))->phase, NodePhase::in_repair);
-  EXPECT_EQ(after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::done))->phase, NodePhase::drained);
-  EXPECT_FALSE(after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::unknown)));
+  EXPECT_EQ(
+      after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::failed))
+          ->phase,
+      NodePhase::in_repair);
+  EXPECT_EQ(after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::done))
+                ->phase,
+            NodePhase::drained);
+  EXPECT_FALSE(
+      after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::unknown)));
 }
 
 TEST(NodeLife, AnOldViewDoesNotUndoADrain) {

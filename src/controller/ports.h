@@ -20,13 +20,14 @@ namespace faultline {
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  /// A fresh view (node_states left empty). unavailable or deadline_exceeded when the scheduler does not answer.
+  /// A fresh view (node_states left empty). unavailable or deadline_exceeded when the scheduler
+  /// does not answer.
   virtual Result<ClusterView> view() = 0;
 };
 
 /// What the controller tells people. Called from one thread; must return within its own deadline.
 struct Notice {
-  std::string title;    // "n3 drained: Uncorrectable ECC error in GPU memory"
+  std::string title;  // "n3 drained: Uncorrectable ECC error in GPU memory"
   Verdict verdict;
   std::vector<Decision> decisions;
   std::vector<Outcome> outcomes;
@@ -45,7 +46,8 @@ struct RulingReport {
   std::string text;    // a few lines for the job's own output
 };
 
-/// What comes in from agents; implemented by the controller, called by the transport from any thread.
+/// What comes in from agents; implemented by the controller, called by the transport from any
+/// thread.
 class AgentIngress {
  public:
   virtual ~AgentIngress() = default;
@@ -57,12 +59,15 @@ class AgentIngress {
   virtual std::vector<RulingReport> rulings_for(const std::string& node, std::uint64_t& cursor) = 0;
 };
 
-/// What a person may ask of the controller; the transport has checked the operator role and passes who it is.
+/// What a person may ask of the controller; the transport has checked the operator role and passes
+/// who it is.
 class OperatorIngress {
  public:
   virtual ~OperatorIngress() = default;
-  /// request: "approve", "deny" (target: decision id) or "return" (target: node). Returns one line for the person.
-  virtual Result<std::string> operate(const std::string& who, const std::string& request, const std::string& target) = 0;
+  /// request: "approve", "deny" (target: decision id) or "return" (target: node). Returns one line
+  /// for the person.
+  virtual Result<std::string> operate(const std::string& who, const std::string& request,
+                                      const std::string& target) = 0;
 };
 
 }  // namespace faultline

@@ -11,11 +11,13 @@ constexpr std::size_t cases_max = 4096;
 constexpr std::size_t acts_max = 16384;
 /// Nobody waits for a ruling this long: what is older is only kept while there is room.
 constexpr Duration remembered = std::chrono::hours{1};
-/// After the lateness bound the detectors need one more look, a second apart, before silence means something.
+/// After the lateness bound the detectors need one more look, a second apart, before silence means
+/// something.
 constexpr Duration margin = std::chrono::milliseconds{1500};
 
 bool is_failure(const Event& event) {
-  if (event.kind == EventKind::rank_exited) return event.field("exit_code") != "0" || !event.field("signal").empty();
+  if (event.kind == EventKind::rank_exited)
+    return event.field("exit_code") != "0" || !event.field("signal").empty();
   if (event.kind != EventKind::attempt_ended) return false;
   const auto state = event.field("state");
   return state == "failed" || state == "node_fail" || state == "out_of_memory";
@@ -31,10 +33,12 @@ void RulingBoard::observe(const Event& event, Instant now) {
     if (one != cases_.end() && !known(one->second.failed_at)) cases_.erase(one);
     return;
   }
-  const bool started = event.kind == EventKind::rank_started || event.kind == EventKind::attempt_started;
+  const bool started =
+      event.kind == EventKind::rank_started || event.kind == EventKind::attempt_started;
   if (!started && !is_failure(event)) return;
   const std::lock_guard lock(mutex_);
-  while (cases_.size() >= cases_max && !cases_.contains(*event.attempt)) cases_.erase(cases_.begin());
+  while (cases_.size() >= cases_max && !cases_.contains(*event.attempt))
+    cases_.erase(cases_.begin());
   Case& one = cases_[*event.attempt];
   if (!event.subject.node.empty()) one.nodes.insert(event.subject.node);
   if (!event.reporter.empty()) one.nodes.insert(event.reporter);
@@ -48,7 +52,8 @@ void RulingBoard::verdict(const Verdict& verdict, const ClusterView& view) {
   const std::lock_guard lock(mutex_);
   for (auto& [attempt, one] : cases_) {
     const bool named = verdict.attempt && *verdict.attempt == attempt;
-    const bool on_its_node = concerns_node(verdict.subject) && one.nodes.contains(verdict.subject.node);
+    const bool on_its_node =
+        concerns_node(verdict.subject) && one.nodes.contains(verdict.subject.node);
     const Attempt* running = view.attempt(attempt);
     const bool alive = running == nullptr || !ended(running->state) || known(one.failed_at);
     if (!one.closed && (named || (on_its_node && alive))) one.verdicts[verdict.id] = verdict;
@@ -83,20 +88,26 @@ std::string RulingBoard::summary(const Case& one) const {
   for (const auto& [id, verdict] : one.verdicts) {
     if (verdict.status == VerdictStatus::cleared) continue;
     const Cause* cause = catalog_.cause(verdict.cause);
-    lines.push_back(std::string(to_text(verdict.status)) + " " + verdict.cause + " on " + verdict.subject.text() +
+    lines.push_back(std::string(to_text(verdict.status)) + " " + verdict.cause + " on " +
+                    verdict.subject.text() +
                     (cause != nullptr ? ": " + cause->summary : std::string{}));
     for (const auto& [action, decision] : acts_) {
       if (decision.verdict != id || decision.action.kind == ActionKind::notify) continue;
       const auto outcome = outcomes_.find(action);
-      const std::string result = outcome != outcomes_.end()
-                                     ? std::string(to_text(outcome->second.status)) + ": " + outcome->second.detail
-                                     : std::string(to_text(decision.ruling)) + " (" + std::string(to_text(decision.reason)) + ")";
-      lines.push_back("  " + std::string(to_text(decision.action.kind)) + " " + decision.action.subject.text() + ": " + result);
+      const std::string result =
+          outcome != outcomes_.end()
+              ? std::string(to_text(outcome->second.status)) + ": " + outcome->second.detail
+              : std::string(to_text(decision.ruling)) + " (" +
+                    std::string(to_text(decision.reason)) + ")";
+      lines.push_back("  " + std::string(to_text(decision.action.kind)) + " " +
+                      decision.action.subject.text() + ": " + result);
     }
     for (const auto& missing : verdict.missing) lines.push_back("  missing: " + missing);
     lines.push_back("  faultline why " + id);
   }
-  if (lines.empty()) lines.push_back("unknown: no evidence of the cause so far; the exit is not explained by this node's logs");
+  if (lines.empty())
+    lines.push_back(
+        "unknown: no evidence of the cause so far; the exit is not explained by this node's logs");
   return join(lines, "\n");
 }
 
@@ -107,10 +118,14 @@ void RulingBoard::report(const AttemptId& attempt, bool final, std::string text)
 
 void RulingBoard::forget_old(Instant now) {
   const auto old = [&](Instant at) { return now - at > remembered; };
-  if (acts_.size() > acts_max) std::erase_if(acts_, [&](const auto& entry) { return old(entry.second.decided_at); });
-  if (outcomes_.size() > acts_max) std::erase_if(outcomes_, [&](const auto& entry) { return old(entry.second.at); });
+  if (acts_.size() > acts_max)
+    std::erase_if(acts_, [&](const auto& entry) { return old(entry.second.decided_at); });
+  if (outcomes_.size() > acts_max)
+    std::erase_if(outcomes_, [&](const auto& entry) { return old(entry.second.at); });
   if (cases_.size() > cases_max / 2) {
-    std::erase_if(cases_, [&](const auto& entry) { return entry.second.closed && old(entry.second.failed_at); });
+    std::erase_if(cases_, [&](const auto& entry) {
+      return entry.second.closed && old(entry.second.failed_at);
+    });
   }
 }
 
@@ -120,7 +135,8 @@ void RulingBoard::tick(Instant now) {
   for (auto& [attempt, one] : cases_) {
     if (one.closed || !known(one.failed_at) || waiting(one)) continue;
     const bool acted = std::any_of(acts_.begin(), acts_.end(), [&](const auto& entry) {
-      return entry.second.ruling == Ruling::act && entry.second.action.kind == ActionKind::drain_node &&
+      return entry.second.ruling == Ruling::act &&
+             entry.second.action.kind == ActionKind::drain_node &&
              one.verdicts.contains(entry.second.verdict);
     });
     if (!acted && now - one.failed_at < lateness_ + margin) continue;

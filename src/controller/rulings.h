@@ -1,5 +1,5 @@
-// The ruling board: what `faultline run` is told about its attempt. A launcher withholds its exit until the report for its
-// attempt is final, so that a drain lands before the allocation is freed.
+// The ruling board: what `faultline run` is told about its attempt. A launcher withholds its exit
+// until the report for its attempt is final, so that a drain lands before the allocation is freed.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class RulingBoard {
   void verdict(const Verdict& verdict, const ClusterView& view);
   void decision(const Decision& decision);
   void outcome(const Outcome& outcome);
-  /// Closes what is settled: every act decided for a failed attempt has an outcome, or nothing came within the lateness
-  /// bound and a margin.
+  /// Closes what is settled: every act decided for a failed attempt has an outcome, or nothing came
+  /// within the lateness bound and a margin.
   void tick(Instant now);
 
   std::vector<RulingReport> reports_for(const std::string& node, std::uint64_t& cursor);

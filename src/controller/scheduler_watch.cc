@@ -7,8 +7,9 @@ namespace {
 
 // What a node event is about: everything that changes what may be done with the node.
 bool same_standing(const SchedulerNode& a, const SchedulerNode& b) {
-  return a.available == b.available && a.drained == b.drained && a.down == b.down && a.maintenance == b.maintenance &&
-         a.drain_reason == b.drain_reason && a.boot_time == b.boot_time;
+  return a.available == b.available && a.drained == b.drained && a.down == b.down &&
+         a.maintenance == b.maintenance && a.drain_reason == b.drain_reason &&
+         a.boot_time == b.boot_time;
 }
 
 Event scheduler_event(EventKind kind, Subject subject, Instant at) {
@@ -25,7 +26,8 @@ Event scheduler_event(EventKind kind, Subject subject, Instant at) {
 }  // namespace
 
 Event attempt_event(EventKind kind, const Attempt& attempt, Instant at) {
-  // The scheduler's own start and end times make the id of the same fact the same after a restart of the controller.
+  // The scheduler's own start and end times make the id of the same fact the same after a restart
+  // of the controller.
   const Instant stated = kind == EventKind::attempt_started ? attempt.started_at : attempt.ended_at;
   Event event = scheduler_event(kind, Subject::of_attempt(attempt.id), known(stated) ? stated : at);
   event.received_at = at;
@@ -62,7 +64,8 @@ void SchedulerWatch::watch_attempts(const ClusterView& view, std::vector<Event>&
     if (attempt.state == AttemptState::pending) continue;
     const auto before = attempts_.find(attempt.id);
     const bool was_known = before != attempts_.end();
-    if (!was_known) events.push_back(attempt_event(EventKind::attempt_started, attempt, view.taken_at));
+    if (!was_known)
+      events.push_back(attempt_event(EventKind::attempt_started, attempt, view.taken_at));
     if (ended(attempt.state) && (!was_known || !ended(before->second.state))) {
       events.push_back(attempt_event(EventKind::attempt_ended, attempt, view.taken_at));
     }
@@ -70,12 +73,14 @@ void SchedulerWatch::watch_attempts(const ClusterView& view, std::vector<Event>&
   }
   for (auto& [id, attempt] : attempts_) {
     if (seen.contains(id) || ended(attempt.state)) continue;
-    // It left the scheduler's list: requeued (a later attempt exists or the job is pending again) or forgotten.
+    // It left the scheduler's list: requeued (a later attempt exists or the job is pending again)
+    // or forgotten.
     Attempt gone = attempt;
     gone.ended_at = view.taken_at;
     gone.state = AttemptState::unknown;
     for (const auto& other : view.attempts) {
-      if (other.id.job == id.job && other.id.restart > id.restart) gone.state = AttemptState::requeued;
+      if (other.id.job == id.job && other.id.restart > id.restart)
+        gone.state = AttemptState::requeued;
     }
     events.push_back(attempt_event(EventKind::attempt_ended, gone, view.taken_at));
   }
@@ -85,7 +90,8 @@ void SchedulerWatch::watch_attempts(const ClusterView& view, std::vector<Event>&
 void SchedulerWatch::watch_nodes(const ClusterView& view, std::vector<Event>& events) {
   for (const auto& [name, node] : view.nodes) {
     const auto before = nodes_.find(name);
-    const bool changed = before == nodes_.end() ? !node.available : !same_standing(before->second, node);
+    const bool changed =
+        before == nodes_.end() ? !node.available : !same_standing(before->second, node);
     if (changed) events.push_back(node_event(node, view.taken_at));
   }
   nodes_ = view.nodes;

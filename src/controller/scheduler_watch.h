@@ -1,5 +1,5 @@
-// Turns successive views of the scheduler into events: attempts that started and ended, nodes whose state changed.
-// Pure: two views in, events out.
+// Turns successive views of the scheduler into events: attempts that started and ended, nodes whose
+// state changed. Pure: two views in, events out.
 #pragma once
 
 #include <map>
@@ -14,8 +14,9 @@ namespace faultline {
 
 class SchedulerWatch {
  public:
-  /// The events that lead from the last view to `view`. The first view yields every running attempt and every node that
-  /// is out of service, so that a controller that was away learns what it missed; event ids make repeats harmless.
+  /// The events that lead from the last view to `view`. The first view yields every running attempt
+  /// and every node that is out of service, so that a controller that was away learns what it
+  /// missed; event ids make repeats harmless.
   std::vector<Event> update(const ClusterView& view);
 
  private:

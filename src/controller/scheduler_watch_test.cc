@@ -41,14 +41,18 @@ std::vector<EventKind> kinds(const std::vector<Event>& events) {
 
 TEST(SchedulerWatch, AnAttemptStartsAndEndsOnce) {
   SchedulerWatch watch;
-  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::pending)}))), std::vector<EventKind>{});
-  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::running)}))), std::vector{EventKind::attempt_started});
-  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::running)}))), std::vector<EventKind>{});
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::pending)}))),
+            std::vector<EventKind>{});
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::running)}))),
+            std::vector{EventKind::attempt_started});
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::running)}))),
+            std::vector<EventKind>{});
   const auto end = watch.update(view_of({attempt("7", 0, AttemptState::failed)}));
   ASSERT_EQ(kinds(end), std::vector{EventKind::attempt_ended});
   EXPECT_EQ(end[0].field("state"), "failed");
   EXPECT_EQ(end[0].field("nodes"), "n1,n2");
-  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::failed)}))), std::vector<EventKind>{});
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 0, AttemptState::failed)}))),
+            std::vector<EventKind>{});
 }
 
 TEST(SchedulerWatch, AJobTooQuickToBeSeenRunningStillStartsAndEnds) {
@@ -65,7 +69,8 @@ TEST(SchedulerWatch, ARequeueEndsTheAttemptAndLaterStartsTheNext) {
   ASSERT_EQ(kinds(requeued), std::vector{EventKind::attempt_ended});
   EXPECT_EQ(requeued[0].attempt, (AttemptId{"7", 0}));
   EXPECT_EQ(requeued[0].field("state"), "requeued");
-  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 1, AttemptState::running)}))), std::vector{EventKind::attempt_started});
+  EXPECT_EQ(kinds(watch.update(view_of({attempt("7", 1, AttemptState::running)}))),
+            std::vector{EventKind::attempt_started});
 }
 
 TEST(SchedulerWatch, AnEndedAttemptThatTheSchedulerForgetsIsNoNews) {

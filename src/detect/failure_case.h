@@ -68,8 +68,8 @@ struct Explanation {
   std::vector<std::string> missing;
   std::string text;
 
-  std::string node;             // the node on which it broke, "" if none is to be named
-  bool hardware = false;        // speaks of broken hardware
+  std::string node;       // the node on which it broke, "" if none is to be named
+  bool hardware = false;  // speaks of broken hardware
 };
 
 using FailureRule = std::optional<Explanation> (*)(const FailureCase&);

@@ -125,7 +125,8 @@ class RepeatOffender final : public Detector {
 
   /// What a program cannot print.
   static bool seen_from_outside(const Blame& blame) {
-    return blame.evidence.front().source == EventSource::kernel_log || blame.evidence.front().source == EventSource::nvml;
+    return blame.evidence.front().source == EventSource::kernel_log ||
+           blame.evidence.front().source == EventSource::nvml;
   }
 
   /// The same user's same error on another node: it goes where the program goes.
@@ -152,7 +153,8 @@ class RepeatOffender final : public Detector {
       const bool told = std::any_of(blames.begin(), blames.end(), [&](const Blame* other) {
         return other->evidence.front().id == blame.evidence.front().id;
       });
-      if (!told && (blame.node == node || maybe) && !follows_the_program(blame)) blames.push_back(&blame);
+      if (!told && (blame.node == node || maybe) && !follows_the_program(blame))
+        blames.push_back(&blame);
     }
     std::stable_sort(blames.begin(), blames.end(),
                      [](const Blame* a, const Blame* b) { return a->at < b->at; });

@@ -64,7 +64,8 @@ void VerdictBook::settle(const std::string& scope, std::vector<Verdict> holding,
       kept.emplace(key, old);
       continue;
     }
-    // Evidence that only grew too old to remember was not taken back: a broken node does not heal by being forgotten.
+    // Evidence that only grew too old to remember was not taken back: a broken node does not heal
+    // by being forgotten.
     if (now - old.since >= catalog.policy().limits.repeat_window) continue;
     old.status = VerdictStatus::cleared;
     old.acts_at_once = false;

@@ -1,4 +1,5 @@
-// Attempt: one run of a job. The job itself is only an id; requeues, array tasks and heterogeneous parts are attempts.
+// Attempt: one run of a job. The job itself is only an id; requeues, array tasks and heterogeneous
+// parts are attempts.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,26 @@
 namespace faultline {
 
 enum class AttemptState {
-  pending, running, completing, completed, failed, cancelled, timeout, preempted, node_fail, out_of_memory, requeued, unknown
+  pending,
+  running,
+  completing,
+  completed,
+  failed,
+  cancelled,
+  timeout,
+  preempted,
+  node_fail,
+  out_of_memory,
+  requeued,
+  unknown
 };
-FAULTLINE_ENUM_NAMES(AttemptState, "pending", "running", "completing", "completed", "failed", "cancelled", "timeout",
-                     "preempted", "node_fail", "out_of_memory", "requeued", "unknown");
+FAULTLINE_ENUM_NAMES(AttemptState, "pending", "running", "completing", "completed", "failed",
+                     "cancelled", "timeout", "preempted", "node_fail", "out_of_memory", "requeued",
+                     "unknown");
 
-inline bool ended(AttemptState state) { return state >= AttemptState::completed && state != AttemptState::unknown; }
+inline bool ended(AttemptState state) {
+  return state >= AttemptState::completed && state != AttemptState::unknown;
+}
 
 /// Where a rank runs.
 struct RankPlace {
@@ -42,8 +57,9 @@ struct Attempt {
   Instant ended_at;  // unknown while running
   std::vector<std::string> nodes;
   std::vector<RankPlace> ranks;
-  std::vector<std::string> excluded_nodes;  // the user's own exclusions and ours, as the scheduler has them
-  bool restartable = false;                 // batch job that the scheduler may requeue
+  std::vector<std::string>
+      excluded_nodes;        // the user's own exclusions and ours, as the scheduler has them
+  bool restartable = false;  // batch job that the scheduler may requeue
   std::optional<std::int32_t> exit_code;
 
   bool operator==(const Attempt&) const = default;

@@ -9,20 +9,39 @@
 namespace faultline {
 
 enum class CauseClass {
-  gpu, node, link, nic, network_switch, storage, power_thermal, silent_corruption, software, environment, workload, unknown
+  gpu,
+  node,
+  link,
+  nic,
+  network_switch,
+  storage,
+  power_thermal,
+  silent_corruption,
+  software,
+  environment,
+  workload,
+  unknown
 };
-FAULTLINE_ENUM_NAMES(CauseClass, "gpu", "node", "link", "nic", "switch", "storage", "power_thermal", "silent_corruption",
-                     "software", "environment", "workload", "unknown");
+FAULTLINE_ENUM_NAMES(CauseClass, "gpu", "node", "link", "nic", "switch", "storage", "power_thermal",
+                     "silent_corruption", "software", "environment", "workload", "unknown");
 
 enum class Severity { info, warning, error, critical, fatal };
 FAULTLINE_ENUM_NAMES(Severity, "info", "warning", "error", "critical", "fatal");
 
 /// What the knowledge behind a cause asks for. The last four concern the node.
 enum class Remedy {
-  none, fix_workload, fix_environment, restart_job, investigate, reset_gpu, reboot_node, isolate_node, replace_part
+  none,
+  fix_workload,
+  fix_environment,
+  restart_job,
+  investigate,
+  reset_gpu,
+  reboot_node,
+  isolate_node,
+  replace_part
 };
-FAULTLINE_ENUM_NAMES(Remedy, "none", "fix_workload", "fix_environment", "restart_job", "investigate", "reset_gpu",
-                     "reboot_node", "isolate_node", "replace_part");
+FAULTLINE_ENUM_NAMES(Remedy, "none", "fix_workload", "fix_environment", "restart_job",
+                     "investigate", "reset_gpu", "reboot_node", "isolate_node", "replace_part");
 
 inline bool concerns_node(Remedy remedy) { return remedy >= Remedy::reset_gpu; }
 

@@ -1,4 +1,5 @@
-// ClusterView and ActionHistory: read-only values that policy rules on, each with its age. Never live handles.
+// ClusterView and ActionHistory: read-only values that policy rules on, each with its age. Never
+// live handles.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +18,25 @@ namespace faultline {
 /// A node as the scheduler sees it.
 struct SchedulerNode {
   std::string name;
-  bool available = false;     // up and not drained, reserved for maintenance or failed; it may be busy
-  bool drained = false;       // draining or drained
+  bool available = false;  // up and not drained, reserved for maintenance or failed; it may be busy
+  bool drained = false;    // draining or drained
   bool down = false;
-  bool maintenance = false;   // inside a maintenance reservation
-  bool spare = false;         // configured or idle: may replace another
+  bool maintenance = false;  // inside a maintenance reservation
+  bool spare = false;        // configured or idle: may replace another
   bool idle = false;
   std::string drain_reason;
-  std::string drain_owner;    // user who set the reason, "" if none
-  std::string network_switch; // leaf switch, "" if topology is unknown
+  std::string drain_owner;     // user who set the reason, "" if none
+  std::string network_switch;  // leaf switch, "" if topology is unknown
   std::string rack;
   std::vector<std::string> partitions;
-  std::string state_text;     // the scheduler's own words
+  std::string state_text;  // the scheduler's own words
   Instant boot_time;
 
   bool operator==(const SchedulerNode&) const = default;
 };
 
 struct ClusterView {
-  Instant taken_at;  // unknown: the scheduler has never answered
+  Instant taken_at;       // unknown: the scheduler has never answered
   std::string scheduler;  // "slurm 22.05.8", "local"
   std::map<std::string, SchedulerNode, std::less<>> nodes;
   std::vector<Attempt> attempts;  // pending, running, and recently ended

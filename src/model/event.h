@@ -24,33 +24,38 @@ enum class EventSource {
   controller,  // an outcome, or silence noticed by the controller
   person,      // approve, deny, return
 };
-FAULTLINE_ENUM_NAMES(EventSource, "kernel_log", "job_log", "launcher", "nvml", "scheduler", "agent", "controller", "person");
+FAULTLINE_ENUM_NAMES(EventSource, "kernel_log", "job_log", "launcher", "nvml", "scheduler", "agent",
+                     "controller", "person");
 
 enum class EventKind {
-  log_signature,      // a line hit a catalog signature; `signature` is set
-  gpu_identity,       // fields uuid, serial, index for a gpu subject
-  gpu_sample,         // a changed NVML reading worth judging; fields hold it
-  rank_started,       // subject rank; fields local_rank, pid, log, gpus
-  rank_exited,        // subject rank; fields exit_code or signal
-  progress_stalled,   // no output for longer than this rank's own rhythm; fields silent_ms, usual_ms
-  attempt_started,    // subject attempt; fields nodes, user, name, array_job, restartable
-  attempt_ended,      // subject attempt; fields state, exit_code, nodes
-  node_seen,          // scheduler's view of a node changed; fields state, reason, owner, boot_time
-  node_boot,          // the agent saw a new boot id
-  source_gap,         // lines were lost: fields why (rotated, truncated, overrun, binary, too_long, spool_full), lines, bytes
+  log_signature,     // a line hit a catalog signature; `signature` is set
+  gpu_identity,      // fields uuid, serial, index for a gpu subject
+  gpu_sample,        // a changed NVML reading worth judging; fields hold it
+  rank_started,      // subject rank; fields local_rank, pid, log, gpus
+  rank_exited,       // subject rank; fields exit_code or signal
+  progress_stalled,  // no output for longer than this rank's own rhythm; fields silent_ms, usual_ms
+  attempt_started,   // subject attempt; fields nodes, user, name, array_job, restartable
+  attempt_ended,     // subject attempt; fields state, exit_code, nodes
+  node_seen,         // scheduler's view of a node changed; fields state, reason, owner, boot_time
+  node_boot,         // the agent saw a new boot id
+  source_gap,        // lines were lost: fields why (rotated, truncated, overrun, binary, too_long,
+                     // spool_full), lines, bytes
   agent_started,
-  agent_lost,         // no heartbeat for longer than the limit
-  test_finished,      // site's own node test; fields exit_code
-  outcome,            // an action's outcome; fields action, kind, status
-  person_request,     // fields request (approve, deny, return), target, who
+  agent_lost,      // no heartbeat for longer than the limit
+  test_finished,   // site's own node test; fields exit_code
+  outcome,         // an action's outcome; fields action, kind, status
+  person_request,  // fields request (approve, deny, return), target, who
 };
-FAULTLINE_ENUM_NAMES(EventKind, "log_signature", "gpu_identity", "gpu_sample", "rank_started", "rank_exited",
-                     "progress_stalled", "attempt_started", "attempt_ended", "node_seen", "node_boot", "source_gap",
-                     "agent_started", "agent_lost", "test_finished", "outcome", "person_request");
+FAULTLINE_ENUM_NAMES(EventKind, "log_signature", "gpu_identity", "gpu_sample", "rank_started",
+                     "rank_exited", "progress_stalled", "attempt_started", "attempt_ended",
+                     "node_seen", "node_boot", "source_gap", "agent_started", "agent_lost",
+                     "test_finished", "outcome", "person_request");
 
-/// Whose clock `observed_at` was read from. Clocks of different nodes differ; `controller` is the only common one.
+/// Whose clock `observed_at` was read from. Clocks of different nodes differ; `controller` is the
+/// only common one.
 enum class ClockDomain { none, node_wall, node_kernel, printed, scheduler, controller };
-FAULTLINE_ENUM_NAMES(ClockDomain, "none", "node_wall", "node_kernel", "printed", "scheduler", "controller");
+FAULTLINE_ENUM_NAMES(ClockDomain, "none", "node_wall", "node_kernel", "printed", "scheduler",
+                     "controller");
 
 /// Where the raw line is, with a bounded, printable copy of it.
 struct RawLine {
@@ -66,7 +71,8 @@ inline constexpr std::size_t raw_text_bytes_max = 2048;
 inline constexpr std::size_t event_fields_max = 48;
 inline constexpr std::size_t field_bytes_max = 1024;
 
-using EventId = std::string;  // "e-" and 16 hexadecimal digits, the same for the same fact however often it is sent
+using EventId = std::string;  // "e-" and 16 hexadecimal digits, the same for the same fact however
+                              // often it is sent
 using Fields = std::map<std::string, std::string, std::less<>>;
 
 struct Event {
@@ -78,7 +84,8 @@ struct Event {
   std::optional<AttemptId> attempt;  // the attempt it was linked to, if any
   Instant observed_at;               // when it happened, on `clock`
   ClockDomain clock = ClockDomain::none;
-  Instant received_at;  // when the controller got it, on the controller's clock; unknown before that
+  Instant
+      received_at;  // when the controller got it, on the controller's clock; unknown before that
   std::string signature;  // catalog id for log_signature, else ""
   Fields fields;
   RawLine raw;
@@ -89,8 +96,8 @@ struct Event {
   [[nodiscard]] std::string_view field(std::string_view name) const;
 };
 
-/// The content id of an event: source, kind, reporter, subject, signature, observed_at and the raw line's place. Does not
-/// look at received_at, so a line sent twice keeps its id.
+/// The content id of an event: source, kind, reporter, subject, signature, observed_at and the raw
+/// line's place. Does not look at received_at, so a line sent twice keeps its id.
 EventId make_event_id(const Event& event);
 
 }  // namespace faultline

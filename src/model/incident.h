@@ -1,4 +1,5 @@
-// Incident: what people call one failure. It only groups; the truth is in the verdicts, decisions and outcomes.
+// Incident: what people call one failure. It only groups; the truth is in the verdicts, decisions
+// and outcomes.
 #pragma once
 
 #include <optional>

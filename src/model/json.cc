@@ -30,7 +30,9 @@ json name_of(Enum value) {
 }  // namespace
 
 json to_json(const Event& event) {
-  json raw = {{"path", event.raw.path}, {"offset", event.raw.offset}, {"boot_id", event.raw.boot_id},
+  json raw = {{"path", event.raw.path},
+              {"offset", event.raw.offset},
+              {"boot_id", event.raw.boot_id},
               {"text", event.raw.text}};
   return {{"id", event.id},
           {"source", name_of(event.source)},
@@ -121,7 +123,8 @@ json to_json(const Action& action) {
           {"attempt", attempt_or_null(action.attempt)},
           {"nodes", action.nodes},
           {"reason", action.reason},
-          {"deadline_ms", std::chrono::duration_cast<std::chrono::milliseconds>(action.deadline).count()},
+          {"deadline_ms",
+           std::chrono::duration_cast<std::chrono::milliseconds>(action.deadline).count()},
           {"dry_run", action.dry_run}};
 }
 
@@ -175,12 +178,9 @@ Result<Decision> decision_from_json(const json& object) {
 }
 
 json to_json(const Outcome& outcome) {
-  return {{"action", outcome.action},
-          {"status", name_of(outcome.status)},
-          {"at", times(outcome.at)},
-          {"at_ns", outcome.at.time_since_epoch().count()},
-          {"detail", outcome.detail},
-          {"commands", outcome.commands},
+  return {{"action", outcome.action},      {"status", name_of(outcome.status)},
+          {"at", times(outcome.at)},       {"at_ns", outcome.at.time_since_epoch().count()},
+          {"detail", outcome.detail},      {"commands", outcome.commands},
           {"retryable", outcome.retryable}};
 }
 
@@ -263,10 +263,14 @@ Result<Attempt> attempt_from_json(const json& object) {
 }
 
 json to_json(const NodeState& state) {
-  return {{"node", state.node},       {"phase", name_of(state.phase)},
-          {"since", times(state.since)}, {"since_ns", state.since.time_since_epoch().count()},
-          {"by", state.by},           {"verdict", state.verdict},
-          {"action", state.action},   {"serials", state.serials},
+  return {{"node", state.node},
+          {"phase", name_of(state.phase)},
+          {"since", times(state.since)},
+          {"since_ns", state.since.time_since_epoch().count()},
+          {"by", state.by},
+          {"verdict", state.verdict},
+          {"action", state.action},
+          {"serials", state.serials},
           {"note", state.note}};
 }
 
@@ -310,9 +314,14 @@ Result<Incident> incident_from_json(const json& object) {
 }
 
 json to_json(const Cause& cause) {
-  return {{"id", cause.id},           {"class", name_of(cause.cause_class)}, {"severity", name_of(cause.severity)},
-          {"remedy", name_of(cause.remedy)}, {"summary", cause.summary},     {"explanation", cause.explanation},
-          {"next_step", cause.next_step},    {"cases", cause.cases}};
+  return {{"id", cause.id},
+          {"class", name_of(cause.cause_class)},
+          {"severity", name_of(cause.severity)},
+          {"remedy", name_of(cause.remedy)},
+          {"summary", cause.summary},
+          {"explanation", cause.explanation},
+          {"next_step", cause.next_step},
+          {"cases", cause.cases}};
 }
 
 json to_json(const SchedulerNode& node) {
@@ -352,7 +361,9 @@ Result<SchedulerNode> scheduler_node_from_json(const json& object) {
   return read.finish(std::move(node));
 }
 
-std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 Result<json> parse_json(std::string_view text) {
   json value = json::parse(text, nullptr, false);

@@ -1,5 +1,5 @@
-// JSON of the nouns: what the store keeps, what --json prints, what webhooks carry. Unknown keys are ignored on reading;
-// a missing or wrong key is an error that names it.
+// JSON of the nouns: what the store keeps, what --json prints, what webhooks carry. Unknown keys
+// are ignored on reading; a missing or wrong key is an error that names it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

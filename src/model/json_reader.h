@@ -1,5 +1,5 @@
-// JsonReader: reads the members of one object and remembers the first that is missing or of the wrong type, so that a
-// decoder is a plain list of its fields. Throws nothing.
+// JsonReader: reads the members of one object and remembers the first that is missing or of the
+// wrong type, so that a decoder is a plain list of its fields. Throws nothing.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,8 @@ class JsonReader {
   template <class Enum>
   void name(const char* key, Enum& out) {
     const auto& value = member(key);
-    const auto parsed = value.is_string() ? parse_enum<Enum>(value.get_ref<const std::string&>()) : std::nullopt;
+    const auto parsed =
+        value.is_string() ? parse_enum<Enum>(value.get_ref<const std::string&>()) : std::nullopt;
     if (parsed) {
       out = *parsed;
     } else {
@@ -81,7 +82,8 @@ class JsonReader {
   template <class Enum>
   void names(const char* key, std::vector<Enum>& out) {
     for (const auto& item : list(key)) {
-      const auto parsed = item.is_string() ? parse_enum<Enum>(item.get_ref<const std::string&>()) : std::nullopt;
+      const auto parsed =
+          item.is_string() ? parse_enum<Enum>(item.get_ref<const std::string&>()) : std::nullopt;
       if (!parsed) return fail(key);
       out.push_back(*parsed);
     }
@@ -147,10 +149,12 @@ class JsonReader {
   static std::optional<Integer> fitting(const nlohmann::json& value) {
     if (value.is_number_unsigned()) {
       const auto number = value.get<std::uint64_t>();
-      if (number <= static_cast<std::uint64_t>(std::numeric_limits<Integer>::max())) return static_cast<Integer>(number);
+      if (number <= static_cast<std::uint64_t>(std::numeric_limits<Integer>::max()))
+        return static_cast<Integer>(number);
     } else if (value.is_number_integer()) {
       const auto number = value.get<std::int64_t>();
-      if (std::numeric_limits<Integer>::is_signed && number >= static_cast<std::int64_t>(std::numeric_limits<Integer>::min()))
+      if (std::numeric_limits<Integer>::is_signed &&
+          number >= static_cast<std::int64_t>(std::numeric_limits<Integer>::min()))
         return static_cast<Integer>(number);
     }
     return std::nullopt;

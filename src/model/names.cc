@@ -10,7 +10,8 @@ namespace {
 constexpr std::size_t name_bytes_max = 253;  // RFC 1035 limit of a host name
 
 bool plain_name(std::string_view name, std::string_view extra) {
-  if (name.empty() || name.size() > name_bytes_max || name[0] == '-' || name[0] == '.') return false;
+  if (name.empty() || name.size() > name_bytes_max || name[0] == '-' || name[0] == '.')
+    return false;
   return std::all_of(name.begin(), name.end(), [&](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            extra.find(c) != std::string_view::npos;
@@ -18,12 +19,13 @@ bool plain_name(std::string_view name, std::string_view extra) {
 }
 
 bool hexadecimal(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+  return !text.empty() &&
+         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
 /// Appends prefix + each number of "1-3,07" to `names`.
-Status expand_ranges(std::string_view prefix, std::string_view ranges, std::string_view suffix, std::size_t limit,
-                     std::vector<std::string>& names) {
+Status expand_ranges(std::string_view prefix, std::string_view ranges, std::string_view suffix,
+                     std::size_t limit, std::vector<std::string>& names) {
   for (const auto range : split(ranges, ',')) {
     const auto dash = range.find('-');
     const auto low_text = range.substr(0, dash);
@@ -34,7 +36,8 @@ Status expand_ranges(std::string_view prefix, std::string_view ranges, std::stri
       return Error{ErrorCode::invalid_argument, "bad host range '" + printable(range, 64) + "'"};
     }
     if (*high - *low >= limit || names.size() + (*high - *low) >= limit) {
-      return Error{ErrorCode::exhausted, "host list names more than " + std::to_string(limit) + " hosts"};
+      return Error{ErrorCode::exhausted,
+                   "host list names more than " + std::to_string(limit) + " hosts"};
     }
     for (auto number = *low; number <= *high; ++number) {
       std::string digits = std::to_string(number);
@@ -74,11 +77,13 @@ std::string canonical_pci(std::string_view address) {
   }
   std::string_view domain = parts[0];
   while (domain.size() > 4 && domain[0] == '0') domain.remove_prefix(1);
-  if (!hexadecimal(domain) || !hexadecimal(parts[1]) || !hexadecimal(device) || !hexadecimal(function)) {
+  if (!hexadecimal(domain) || !hexadecimal(parts[1]) || !hexadecimal(device) ||
+      !hexadecimal(function)) {
     return std::string(address);
   }
   std::string text(domain.size() < 4 ? 4 - domain.size() : 0, '0');
-  text.append(domain).append(":").append(parts[1]).append(":").append(device).append(".").append(function);
+  text.append(domain).append(":").append(parts[1]).append(":").append(device).append(".").append(
+      function);
   return to_lower(text);
 }
 
@@ -93,17 +98,21 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view list, std::siz
     if (open == std::string_view::npos && close == std::string_view::npos) {
       if (!element.empty()) names.emplace_back(element);
     } else if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
-      return Error{ErrorCode::invalid_argument, "bad host list element '" + printable(element, 64) + "'"};
+      return Error{ErrorCode::invalid_argument,
+                   "bad host list element '" + printable(element, 64) + "'"};
     } else {
-      FAULTLINE_TRY(expand_ranges(element.substr(0, open), element.substr(open + 1, close - open - 1),
+      FAULTLINE_TRY(expand_ranges(element.substr(0, open),
+                                  element.substr(open + 1, close - open - 1),
                                   element.substr(close + 1), limit, names));
     }
     if (names.size() > limit) {
-      return Error{ErrorCode::exhausted, "host list names more than " + std::to_string(limit) + " hosts"};
+      return Error{ErrorCode::exhausted,
+                   "host list names more than " + std::to_string(limit) + " hosts"};
     }
   }
   for (const auto& name : names) {
-    if (!valid_node_name(name)) return Error{ErrorCode::invalid_argument, "bad host name '" + printable(name, 64) + "'"};
+    if (!valid_node_name(name))
+      return Error{ErrorCode::invalid_argument, "bad host name '" + printable(name, 64) + "'"};
   }
   return names;
 }

@@ -10,15 +10,16 @@
 namespace faultline {
 
 enum class NodePhase { in_service, suspected, drained, testing, in_repair, returned };
-FAULTLINE_ENUM_NAMES(NodePhase, "in_service", "suspected", "drained", "testing", "in_repair", "returned");
+FAULTLINE_ENUM_NAMES(NodePhase, "in_service", "suspected", "drained", "testing", "in_repair",
+                     "returned");
 
 struct NodeState {
   std::string node;
   NodePhase phase = NodePhase::in_service;
   Instant since;
-  std::string by;       // "faultline" or the person
-  std::string verdict;  // why
-  std::string action;   // the drain that did it, "" if none
+  std::string by;                    // "faultline" or the person
+  std::string verdict;               // why
+  std::string action;                // the drain that did it, "" if none
   std::vector<std::string> serials;  // GPU board serials seen on this node, for the repair record
   std::string note;
 
@@ -26,8 +27,8 @@ struct NodeState {
 };
 
 /// The moves a node may make; everything else is refused.
-///   in_service -> suspected -> drained -> testing -> returned -> in_service, drained/testing -> in_repair -> testing,
-///   suspected -> in_service when the verdict is cleared.
+///   in_service -> suspected -> drained -> testing -> returned -> in_service, drained/testing ->
+///   in_repair -> testing, suspected -> in_service when the verdict is cleared.
 bool may_move(NodePhase from, NodePhase to);
 
 }  // namespace faultline

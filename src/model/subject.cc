@@ -46,7 +46,8 @@ std::string Subject::text() const {
     case SubjectKind::job: return word + ":" + attempt.job;
     case SubjectKind::attempt: return word + ":" + attempt.text();
     case SubjectKind::rank:
-      return word + ":" + attempt.text() + "/" + std::to_string(rank) + (node.empty() ? "" : "@" + node);
+      return word + ":" + attempt.text() + "/" + std::to_string(rank) +
+             (node.empty() ? "" : "@" + node);
     case SubjectKind::communicator:
     case SubjectKind::data_parallel_group: return word + ":" + attempt.text() + "/" + part;
   }
@@ -57,8 +58,10 @@ namespace {
 
 std::optional<Subject> parse_part_of_node(SubjectKind kind, std::string_view rest) {
   const auto slash = rest.find('/');
-  if (slash == std::string_view::npos || !valid_node_name(rest.substr(0, slash))) return std::nullopt;
-  return Subject{kind, std::string(rest.substr(0, slash)), std::string(rest.substr(slash + 1)), {}, -1};
+  if (slash == std::string_view::npos || !valid_node_name(rest.substr(0, slash)))
+    return std::nullopt;
+  return Subject{
+      kind, std::string(rest.substr(0, slash)), std::string(rest.substr(slash + 1)), {}, -1};
 }
 
 std::optional<Subject> parse_part_of_attempt(SubjectKind kind, std::string_view rest) {
@@ -88,14 +91,16 @@ std::optional<Subject> Subject::parse(std::string_view text) {
   const auto rest = colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
   switch (*kind) {
     case SubjectKind::cluster: return rest.empty() ? std::optional(Subject{}) : std::nullopt;
-    case SubjectKind::node: return valid_node_name(rest) ? std::optional(of_node(std::string(rest))) : std::nullopt;
+    case SubjectKind::node:
+      return valid_node_name(rest) ? std::optional(of_node(std::string(rest))) : std::nullopt;
     case SubjectKind::gpu:
     case SubjectKind::nic:
     case SubjectKind::link: return parse_part_of_node(*kind, rest);
     case SubjectKind::rack:
     case SubjectKind::network_switch:
     case SubjectKind::storage: return Subject{*kind, {}, std::string(rest), {}, -1};
-    case SubjectKind::job: return valid_job_id(rest) ? std::optional(of_job(std::string(rest))) : std::nullopt;
+    case SubjectKind::job:
+      return valid_job_id(rest) ? std::optional(of_job(std::string(rest))) : std::nullopt;
     case SubjectKind::attempt: {
       const auto attempt = AttemptId::parse(rest);
       return attempt ? std::optional(of_attempt(*attempt)) : std::nullopt;
@@ -108,8 +113,8 @@ std::optional<Subject> Subject::parse(std::string_view text) {
 }
 
 bool concerns_node(const Subject& subject) {
-  return subject.kind == SubjectKind::node || subject.kind == SubjectKind::gpu || subject.kind == SubjectKind::nic ||
-         subject.kind == SubjectKind::link;
+  return subject.kind == SubjectKind::node || subject.kind == SubjectKind::gpu ||
+         subject.kind == SubjectKind::nic || subject.kind == SubjectKind::link;
 }
 
 }  // namespace faultline

@@ -28,18 +28,20 @@ struct Verdict {
   std::optional<AttemptId> attempt;  // the attempt whose failure is explained, if any
   Instant since;                     // onset on the controller's clock
   Instant updated_at;
-  std::vector<EventId> evidence;          // events that carry the cause, first cause first
-  std::vector<EventId> consequences;      // events explained by it
-  std::vector<EventSource> witnesses;     // distinct sources of the evidence
-  std::vector<std::string> reporters;     // distinct nodes that reported the evidence
-  std::vector<std::string> missing;       // what would settle it: "kernel log of n3"
-  std::string explanation;                // one to three sentences for people
-  bool acts_at_once = false;  // kernel-source fact whose catalog remedy concerns the node: no settling needed
+  std::vector<EventId> evidence;       // events that carry the cause, first cause first
+  std::vector<EventId> consequences;   // events explained by it
+  std::vector<EventSource> witnesses;  // distinct sources of the evidence
+  std::vector<std::string> reporters;  // distinct nodes that reported the evidence
+  std::vector<std::string> missing;    // what would settle it: "kernel log of n3"
+  std::string explanation;             // one to three sentences for people
+  bool acts_at_once =
+      false;  // kernel-source fact whose catalog remedy concerns the node: no settling needed
 
   bool operator==(const Verdict&) const = default;
 };
 
-/// The id of a verdict: the same detector, cause, subject, attempt and first evidence always give the same id.
+/// The id of a verdict: the same detector, cause, subject, attempt and first evidence always give
+/// the same id.
 VerdictId make_verdict_id(const Verdict& verdict);
 
 }  // namespace faultline

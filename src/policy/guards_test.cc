@@ -540,8 +540,9 @@ TEST(Policy, RequeueIsDueWhenTheAttemptFailedOrTheFaultIsFatalToIt) {
     EXPECT_TRUE(requeue_is_due(attempt, cause));
     attempt.state = AttemptState::pending;
     EXPECT_FALSE(requeue_is_due(attempt, cause));
-    for (const auto state : {AttemptState::completed, AttemptState::cancelled, AttemptState::timeout,
-                             AttemptState::preempted, AttemptState::completing}) {
+    for (const auto state :
+         {AttemptState::completed, AttemptState::cancelled, AttemptState::timeout,
+          AttemptState::preempted, AttemptState::completing}) {
       attempt.state = state;
       EXPECT_FALSE(requeue_is_due(attempt, cause)) << to_text(state);
     }
@@ -560,7 +561,8 @@ TEST(Policy, AFaultThatShowsAfterAJobsEndDoesNotRequeueIt) {
   EXPECT_TRUE(requeues(s)) << "within what clocks differ";
   s.view.attempts[0].ended_at = s.verdict.since - seconds{11};
   EXPECT_FALSE(requeues(s));
-  EXPECT_EQ(decide(s.input()).front().action.kind, ActionKind::drain_node) << "the node is broken all the same";
+  EXPECT_EQ(decide(s.input()).front().action.kind, ActionKind::drain_node)
+      << "the node is broken all the same";
 }
 
 TEST(Policy, ReturnsOnlyWhatItsOwnDrainTookOut) {

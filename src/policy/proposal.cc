@@ -39,11 +39,13 @@ Proposal about_job(const PolicyInput& input, const Cause* cause, ActionKind kind
   return proposal;
 }
 
-/// Clocks of nodes and scheduler differ by less; what shows later than this after an attempt's end did not end it.
+/// Clocks of nodes and scheduler differ by less; what shows later than this after an attempt's end
+/// did not end it.
 constexpr Duration after_end_max = std::chrono::seconds{10};
 
 bool came_too_late(const Verdict& verdict, const Attempt& attempt) {
-  return ended(attempt.state) && known(attempt.ended_at) && verdict.since > attempt.ended_at + after_end_max;
+  return ended(attempt.state) && known(attempt.ended_at) &&
+         verdict.since > attempt.ended_at + after_end_max;
 }
 
 bool has_node(const Attempt& attempt, const std::string& node) {

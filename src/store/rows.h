@@ -1,4 +1,5 @@
-// Turning rows with a JSON body into nouns. A body that does not read is an error that names its row, never a crash.
+// Turning rows with a JSON body into nouns. A body that does not read is an error that names its
+// row, never a crash.
 #pragma once
 
 #include <nlohmann/json.hpp>

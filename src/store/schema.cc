@@ -5,8 +5,8 @@
 namespace faultline::sqlite {
 namespace {
 
-// Bodies are JSON of the nouns (model/json.h); columns exist only for what is searched or ordered by.
-// Times are nanoseconds since 1970 on the controller's clock.
+// Bodies are JSON of the nouns (model/json.h); columns exist only for what is searched or ordered
+// by. Times are nanoseconds since 1970 on the controller's clock.
 constexpr const char* version_1 = R"sql(
 CREATE TABLE events (
   row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, received_at INTEGER NOT NULL,
@@ -65,8 +65,10 @@ Status check_version(Database& database) {
   const auto version = version_of(database);
   if (!version) return version.error();
   if (*version > static_cast<std::int64_t>(migrations.size())) {
-    return Error{ErrorCode::unavailable, "the store has schema version " + std::to_string(*version) + ", this program knows " +
-                                             std::to_string(migrations.size()) + ": upgrade faultline"};
+    return Error{ErrorCode::unavailable, "the store has schema version " +
+                                             std::to_string(*version) + ", this program knows " +
+                                             std::to_string(migrations.size()) +
+                                             ": upgrade faultline"};
   }
   return ok_status();
 }
@@ -77,9 +79,11 @@ Status migrate(Database& database, const std::filesystem::path& file) {
   if (!version) return version.error();
   const auto from = static_cast<std::size_t>(*version);
   if (from > 0 && from < migrations.size()) {
-    FAULTLINE_TRY(database.copy_to(file.string() + ".before-v" + std::to_string(migrations.size())));
+    FAULTLINE_TRY(
+        database.copy_to(file.string() + ".before-v" + std::to_string(migrations.size())));
   }
-  for (std::size_t next = from; next < migrations.size(); ++next) FAULTLINE_TRY(apply(database, next));
+  for (std::size_t next = from; next < migrations.size(); ++next)
+    FAULTLINE_TRY(apply(database, next));
   return ok_status();
 }
 

@@ -1,4 +1,5 @@
-// The schema and its migrations. A migration, once released, is never edited; a new one is appended.
+// The schema and its migrations. A migration, once released, is never edited; a new one is
+// appended.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +9,8 @@
 
 namespace faultline::sqlite {
 
-/// Brings the database to the newest version; before changing one with data in it copies it to FILE.before-vN.
-/// unavailable if a newer faultline wrote it.
+/// Brings the database to the newest version; before changing one with data in it copies it to
+/// FILE.before-vN. unavailable if a newer faultline wrote it.
 Status migrate(Database& database, const std::filesystem::path& file);
 
 /// Refuses a version that this program does not read.

@@ -3,7 +3,8 @@
 namespace faultline::sqlite {
 namespace {
 
-// A reader (`faultline why`) may hold a lock for a moment; a writer waits this long before it gives up.
+// A reader (`faultline why`) may hold a lock for a moment; a writer waits this long before it gives
+// up.
 constexpr int busy_timeout_ms = 5000;
 
 }  // namespace
@@ -11,19 +12,25 @@ constexpr int busy_timeout_ms = 5000;
 Error error_of(sqlite3* handle) {
   const std::string text = sqlite3_errmsg(handle);
   switch (sqlite3_errcode(handle)) {
-    case SQLITE_FULL: return {ErrorCode::exhausted, "the store's disk is full: free space on it (" + text + ")"};
+    case SQLITE_FULL:
+      return {ErrorCode::exhausted, "the store's disk is full: free space on it (" + text + ")"};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return {ErrorCode::corrupt, "the store is damaged: move it aside and put back a copy made by `faultline store backup` (" +
-                                      text + ")"};
+      return {ErrorCode::corrupt,
+              "the store is damaged: move it aside and put back a copy made by `faultline store "
+              "backup` (" +
+                  text + ")"};
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return {ErrorCode::unavailable, "the store is locked by another process (" + text + ")"};
+    case SQLITE_LOCKED:
+      return {ErrorCode::unavailable, "the store is locked by another process (" + text + ")"};
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_READONLY:
-    case SQLITE_AUTH: return {ErrorCode::permission_denied, "the store cannot be opened or written (" + text + ")"};
+    case SQLITE_AUTH:
+      return {ErrorCode::permission_denied, "the store cannot be opened or written (" + text + ")"};
     case SQLITE_CONSTRAINT: return {ErrorCode::conflict, text};
-    case SQLITE_IOERR: return {ErrorCode::unavailable, "reading or writing the store failed (" + text + ")"};
+    case SQLITE_IOERR:
+      return {ErrorCode::unavailable, "reading or writing the store failed (" + text + ")"};
     default: return {ErrorCode::internal, "store: " + text};
   }
 }
@@ -60,12 +67,14 @@ Status Statement::run() {
 std::string Statement::text(int column) const {
   const auto* bytes = sqlite3_column_text(handle_, column);
   if (bytes == nullptr) return {};
-  return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
+  return {reinterpret_cast<const char*>(bytes),
+          static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
 }
 
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
 
-Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& file, bool read_only) {
+Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& file,
+                                                 bool read_only) {
   sqlite3* handle = nullptr;
   const int flags = read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   const int code = sqlite3_open_v2(file.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -82,8 +91,8 @@ Database::~Database() {
 
 Result<Statement> Database::prepare(const char* sql) {
   auto& statement = prepared_[sql];
-  if (statement == nullptr &&
-      sqlite3_prepare_v3(handle_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK) {
+  if (statement == nullptr && sqlite3_prepare_v3(handle_, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                                 &statement, nullptr) != SQLITE_OK) {
     prepared_.erase(sql);
     return error_of(handle_);
   }
@@ -91,7 +100,8 @@ Result<Statement> Database::prepare(const char* sql) {
 }
 
 Status Database::execute(const std::string& script) {
-  if (sqlite3_exec(handle_, script.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return error_of(handle_);
+  if (sqlite3_exec(handle_, script.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+    return error_of(handle_);
   return ok_status();
 }
 

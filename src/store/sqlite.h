@@ -1,4 +1,5 @@
-// A thin owner of SQLite handles: errors become values, statements are prepared once. Not thread-safe; the store locks.
+// A thin owner of SQLite handles: errors become values, statements are prepared once. Not
+// thread-safe; the store locks.
 #pragma once
 
 #include <sqlite3.h>
@@ -19,7 +20,8 @@ namespace faultline::sqlite {
 class Statement {
  public:
   explicit Statement(sqlite3_stmt* handle) : handle_(handle) {}
-  Statement(Statement&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)), next_(other.next_) {}
+  Statement(Statement&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), next_(other.next_) {}
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
   Statement& operator=(Statement&&) = delete;
@@ -64,7 +66,8 @@ class Database {
   std::map<const char*, sqlite3_stmt*> prepared_;
 };
 
-/// The current error of `handle` as a value: full disk, damage, busy and the rest told apart, with what to do.
+/// The current error of `handle` as a value: full disk, damage, busy and the rest told apart, with
+/// what to do.
 Error error_of(sqlite3* handle);
 
 /// Rolls back unless committed.

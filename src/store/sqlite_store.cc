@@ -14,10 +14,13 @@ Result<std::vector<Event>> SqliteStore::append_events(const std::vector<Event>& 
   if (!transaction) return transaction.error();
   std::vector<Event> fresh;
   for (const auto& event : events) {
-    FAULTLINE_SQL(insert, "INSERT OR IGNORE INTO events (id, received_at, job, restart, body) VALUES (?,?,?,?,?)");
+    FAULTLINE_SQL(
+        insert,
+        "INSERT OR IGNORE INTO events (id, received_at, job, restart, body) VALUES (?,?,?,?,?)");
     insert.bind(event.id).bind(ns(event.received_at));
     insert.bind(event.attempt ? event.attempt->job : std::string{});
-    insert.bind(std::int64_t{event.attempt ? event.attempt->restart : 0}).bind(dump(to_json(event)));
+    insert.bind(std::int64_t{event.attempt ? event.attempt->restart : 0})
+        .bind(dump(to_json(event)));
     FAULTLINE_TRY(insert.run());
     if (database_->changes() > 0) fresh.push_back(event);
   }
@@ -35,14 +38,18 @@ Result<std::optional<Event>> SqliteStore::event(const EventId& id) {
 Result<std::vector<Event>> SqliteStore::events(const Page& page) {
   const std::lock_guard lock(mutex_);
   FAULTLINE_SQL(select,
-                "SELECT body FROM (SELECT row, body FROM events WHERE received_at >= ? ORDER BY row DESC LIMIT ?) ORDER BY row");
+                "SELECT body FROM (SELECT row, body FROM events WHERE received_at >= ? ORDER BY "
+                "row DESC LIMIT ?) ORDER BY row");
   select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
   return read_all<Event>(std::move(select), event_from_json);
 }
 
-Result<std::vector<Event>> SqliteStore::events_of_attempt(const AttemptId& attempt, const Page& page) {
+Result<std::vector<Event>> SqliteStore::events_of_attempt(const AttemptId& attempt,
+                                                          const Page& page) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select, "SELECT body FROM events WHERE job = ? AND restart = ? AND received_at >= ? ORDER BY row LIMIT ?");
+  FAULTLINE_SQL(select,
+                "SELECT body FROM events WHERE job = ? AND restart = ? AND received_at >= ? ORDER "
+                "BY row LIMIT ?");
   select.bind(attempt.job).bind(std::int64_t{attempt.restart}).bind(ns(page.since));
   select.bind(static_cast<std::int64_t>(page.limit));
   return read_all<Event>(std::move(select), event_from_json);
@@ -74,7 +81,9 @@ Result<std::optional<Verdict>> SqliteStore::verdict(const VerdictId& id) {
 
 Result<std::vector<Verdict>> SqliteStore::verdicts(const Page& page) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select, "SELECT body FROM verdicts WHERE updated_at >= ? ORDER BY updated_at DESC, id LIMIT ?");
+  FAULTLINE_SQL(
+      select,
+      "SELECT body FROM verdicts WHERE updated_at >= ? ORDER BY updated_at DESC, id LIMIT ?");
   select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
   return read_all<Verdict>(std::move(select), verdict_from_json);
 }
@@ -91,8 +100,10 @@ Status SqliteStore::put_decision(const Decision& decision) {
   auto transaction = sqlite::Transaction::begin(*database_);
   if (!transaction) return transaction.error();
   const std::string body = dump(to_json(decision));
-  FAULTLINE_SQL(put, "INSERT OR REPLACE INTO decisions (id, verdict, decided_at, body) VALUES (?,?,?,?)");
-  FAULTLINE_TRY(put.bind(decision.id).bind(decision.verdict).bind(ns(decision.decided_at)).bind(body).run());
+  FAULTLINE_SQL(
+      put, "INSERT OR REPLACE INTO decisions (id, verdict, decided_at, body) VALUES (?,?,?,?)");
+  FAULTLINE_TRY(
+      put.bind(decision.id).bind(decision.verdict).bind(ns(decision.decided_at)).bind(body).run());
   FAULTLINE_TRY(remember("decision", decision.id, body));
   return transaction.value().commit();
 }
@@ -106,7 +117,9 @@ Result<std::optional<Decision>> SqliteStore::decision(const DecisionId& id) {
 
 Result<std::vector<Decision>> SqliteStore::decisions(const Page& page) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select, "SELECT body FROM decisions WHERE decided_at >= ? ORDER BY decided_at DESC, id LIMIT ?");
+  FAULTLINE_SQL(
+      select,
+      "SELECT body FROM decisions WHERE decided_at >= ? ORDER BY decided_at DESC, id LIMIT ?");
   select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
   return read_all<Decision>(std::move(select), decision_from_json);
 }
@@ -133,7 +146,8 @@ Status SqliteStore::record_outcome(const Outcome& outcome) {
   if (!transaction) return transaction.error();
   FAULTLINE_SQL(update, "UPDATE actions SET outcome = ?, settled = ? WHERE id = ? AND settled = 0");
   FAULTLINE_TRY(update.bind(body).bind(std::int64_t{settled ? 1 : 0}).bind(outcome.action).run());
-  if (database_->changes() == 0) return Error{ErrorCode::conflict, outcome.action + " has no open intent"};
+  if (database_->changes() == 0)
+    return Error{ErrorCode::conflict, outcome.action + " has no open intent"};
   FAULTLINE_TRY(remember("outcome", outcome.action, body));
   return transaction.value().commit();
 }
@@ -179,7 +193,8 @@ Result<std::optional<ActionRecord>> SqliteStore::action(const ActionId& id) {
 Result<std::vector<ActionRecord>> SqliteStore::actions(const Page& page) {
   const std::lock_guard lock(mutex_);
   FAULTLINE_SQL(select,
-                "SELECT body, intended_at, outcome FROM actions WHERE intended_at >= ? ORDER BY intended_at DESC, id LIMIT ?");
+                "SELECT body, intended_at, outcome FROM actions WHERE intended_at >= ? ORDER BY "
+                "intended_at DESC, id LIMIT ?");
   select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
   return read_actions(std::move(select));
 }

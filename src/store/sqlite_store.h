@@ -11,7 +11,8 @@ namespace faultline {
 
 class SqliteStore final : public Store {
  public:
-  explicit SqliteStore(std::unique_ptr<sqlite::Database> database) : database_(std::move(database)) {}
+  explicit SqliteStore(std::unique_ptr<sqlite::Database> database)
+      : database_(std::move(database)) {}
 
   Result<std::vector<Event>> append_events(const std::vector<Event>& events) override;
   Result<std::optional<Event>> event(const EventId& id) override;

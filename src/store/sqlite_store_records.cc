@@ -1,4 +1,5 @@
-// The half of SqliteStore that is not on the flow's arrows: attempts, node states, incidents, requests, upkeep.
+// The half of SqliteStore that is not on the flow's arrows: attempts, node states, incidents,
+// requests, upkeep.
 #include "store/rows.h"
 #include "store/sqlite_store.h"
 
@@ -9,14 +10,17 @@ using sqlite::read_all;
 
 Status SqliteStore::put_attempt(const Attempt& attempt) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(put, "INSERT OR REPLACE INTO attempts (job, restart, started_at, body) VALUES (?,?,?,?)");
+  FAULTLINE_SQL(
+      put, "INSERT OR REPLACE INTO attempts (job, restart, started_at, body) VALUES (?,?,?,?)");
   put.bind(attempt.id.job).bind(std::int64_t{attempt.id.restart}).bind(ns(attempt.started_at));
   return put.bind(dump(to_json(attempt))).run();
 }
 
 Result<std::vector<Attempt>> SqliteStore::attempts(const Page& page) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select, "SELECT body FROM attempts WHERE started_at >= ? ORDER BY started_at DESC, job, restart DESC LIMIT ?");
+  FAULTLINE_SQL(select,
+                "SELECT body FROM attempts WHERE started_at >= ? ORDER BY started_at DESC, job, "
+                "restart DESC LIMIT ?");
   select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
   return read_all<Attempt>(std::move(select), attempt_from_json);
 }
@@ -40,7 +44,8 @@ Result<std::vector<NodeState>> SqliteStore::node_states() {
 
 Result<std::vector<NodeState>> SqliteStore::node_history(const std::string& node) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select, "SELECT body FROM history WHERE noun = 'node_state' AND id = ? ORDER BY row");
+  FAULTLINE_SQL(select,
+                "SELECT body FROM history WHERE noun = 'node_state' AND id = ? ORDER BY row");
   select.bind(node);
   return read_all<NodeState>(std::move(select), node_state_from_json);
 }
@@ -53,15 +58,22 @@ Status SqliteStore::put_incident(const Incident& incident) {
 
 Result<std::vector<Incident>> SqliteStore::incidents(const Page& page) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select, "SELECT body FROM incidents WHERE opened_at >= ? ORDER BY opened_at DESC, id LIMIT ?");
+  FAULTLINE_SQL(
+      select,
+      "SELECT body FROM incidents WHERE opened_at >= ? ORDER BY opened_at DESC, id LIMIT ?");
   select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
   return read_all<Incident>(std::move(select), incident_from_json);
 }
 
 Result<std::int64_t> SqliteStore::put_request(const PersonRequest& request) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(insert, "INSERT INTO requests (request, target, who, at, answer) VALUES (?,?,?,?,?)");
-  insert.bind(request.request).bind(request.target).bind(request.who).bind(ns(request.at)).bind(request.answer);
+  FAULTLINE_SQL(insert,
+                "INSERT INTO requests (request, target, who, at, answer) VALUES (?,?,?,?,?)");
+  insert.bind(request.request)
+      .bind(request.target)
+      .bind(request.who)
+      .bind(ns(request.at))
+      .bind(request.answer);
   FAULTLINE_TRY(insert.run());
   return database_->last_row();
 }
@@ -72,20 +84,25 @@ Result<std::vector<PersonRequest>> SqliteStore::read_requests(sqlite::Statement 
     const auto row = statement.step();
     if (!row) return row.error();
     if (!*row) return requests;
-    requests.push_back({statement.integer(0), statement.text(1), statement.text(2), statement.text(3),
-                        Instant{Duration{statement.integer(4)}}, statement.text(5)});
+    requests.push_back({statement.integer(0), statement.text(1), statement.text(2),
+                        statement.text(3), Instant{Duration{statement.integer(4)}},
+                        statement.text(5)});
   }
 }
 
 Result<std::vector<PersonRequest>> SqliteStore::open_requests() {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select, "SELECT number, request, target, who, at, answer FROM requests WHERE answer = '' ORDER BY number");
+  FAULTLINE_SQL(select,
+                "SELECT number, request, target, who, at, answer FROM requests WHERE answer = '' "
+                "ORDER BY number");
   return read_requests(std::move(select));
 }
 
 Result<std::vector<PersonRequest>> SqliteStore::requests(const Page& page) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select, "SELECT number, request, target, who, at, answer FROM requests WHERE at >= ? ORDER BY number LIMIT ?");
+  FAULTLINE_SQL(select,
+                "SELECT number, request, target, who, at, answer FROM requests WHERE at >= ? ORDER "
+                "BY number LIMIT ?");
   select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
   return read_requests(std::move(select));
 }
@@ -98,7 +115,8 @@ Status SqliteStore::answer_request(std::int64_t number, const std::string& answe
 
 Result<std::optional<PersonRequest>> SqliteStore::request(std::int64_t number) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select, "SELECT number, request, target, who, at, answer FROM requests WHERE number = ?");
+  FAULTLINE_SQL(select,
+                "SELECT number, request, target, who, at, answer FROM requests WHERE number = ?");
   select.bind(number);
   auto requests = read_requests(std::move(select));
   if (!requests) return requests.error();
@@ -124,7 +142,8 @@ Result<std::optional<std::string>> SqliteStore::value(const std::string& name) {
 Result<std::uint64_t> SqliteStore::retain(Instant now, Duration keep) {
   const std::lock_guard lock(mutex_);
   FAULTLINE_SQL(remove,
-                "DELETE FROM events WHERE received_at < ? AND NOT EXISTS (SELECT 1 FROM evidence WHERE event = events.id)");
+                "DELETE FROM events WHERE received_at < ? AND NOT EXISTS (SELECT 1 FROM evidence "
+                "WHERE event = events.id)");
   FAULTLINE_TRY(remove.bind(ns(now - keep)).run());
   return static_cast<std::uint64_t>(database_->changes());
 }

@@ -6,10 +6,12 @@
 namespace faultline {
 namespace {
 
-/// Files above this are not checked page by page at start: that would cost more than the second a start may take.
+/// Files above this are not checked page by page at start: that would cost more than the second a
+/// start may take.
 constexpr std::uintmax_t full_check_bytes_max = 32ULL << 20;
 
-/// A file cut short opens without complaint and fails later, at the worst moment; so it is looked at here.
+/// A file cut short opens without complaint and fails later, at the worst moment; so it is looked
+/// at here.
 Status check_intact(sqlite::Database& database, const std::filesystem::path& file) {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(file, error);
@@ -20,13 +22,16 @@ Status check_intact(sqlite::Database& database, const std::filesystem::path& fil
   if (!row) return row.error();
   const std::string answer = *row ? statement->text(0) : "no answer";
   if (answer == "ok") return ok_status();
-  return Error{ErrorCode::corrupt, "the store is damaged: move it aside and put back a copy made by `faultline store backup` (" +
-                                       answer + ")"};
+  return Error{
+      ErrorCode::corrupt,
+      "the store is damaged: move it aside and put back a copy made by `faultline store backup` (" +
+          answer + ")"};
 }
 
 Status prepare_for_writing(sqlite::Database& database, const std::filesystem::path& file) {
   // FULL: a commit is on disk when it returns, which the intent journal relies on.
-  FAULTLINE_TRY(database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
+  FAULTLINE_TRY(database.execute(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
   return sqlite::migrate(database, file);
 }
 
@@ -36,15 +41,22 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file, Ac
   const bool read_only = access == Access::read_only;
   std::error_code ignored;
   if (read_only && !std::filesystem::exists(file, ignored)) {
-    return Error{ErrorCode::not_found, file.string() + " does not exist: is `faultline serve` running on this host, or does it keep "
-                                                       "its store elsewhere (--store)?"};
+    return Error{ErrorCode::not_found,
+                 file.string() +
+                     " does not exist: is `faultline serve` running on this host, or does it keep "
+                     "its store elsewhere (--store)?"};
   }
   auto database = sqlite::Database::open(file, read_only);
   if (!database) return database.error();
-  if (const auto intact = check_intact(**database, file); !intact) return intact.error().with_context(file.string());
-  // Who may write the store may approve and return: it is its owner's alone (docs/decisions/0007-people.md).
-  if (!read_only) std::filesystem::permissions(file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
-  const auto ready = read_only ? sqlite::check_version(**database) : prepare_for_writing(**database, file);
+  if (const auto intact = check_intact(**database, file); !intact)
+    return intact.error().with_context(file.string());
+  // Who may write the store may approve and return: it is its owner's alone
+  // (docs/decisions/0007-people.md).
+  if (!read_only)
+    std::filesystem::permissions(
+        file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
+  const auto ready =
+      read_only ? sqlite::check_version(**database) : prepare_for_writing(**database, file);
   if (!ready) return ready.error().with_context(file.string());
   return std::unique_ptr<Store>(new SqliteStore(std::move(database).value()));
 }

@@ -1,5 +1,6 @@
 // The store: everything on the flow's arrows, in SQLite (WAL). The only SQL in the tree.
-// One Store per process and thread of use; writes are serialised by a mutex inside, so it may be shared.
+// One Store per process and thread of use; writes are serialised by a mutex inside, so it may be
+// shared.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,9 @@ struct PersonRequest {
   std::int64_t number = 0;
   std::string request;  // approve, deny, return, silence
   std::string target;
-  std::string who;      // user name and uid
+  std::string who;  // user name and uid
   Instant at;
-  std::string answer;   // "" until the controller took it
+  std::string answer;  // "" until the controller took it
 };
 
 /// An act with everything that led to it.
@@ -47,27 +48,29 @@ struct Page {
 
 class Store {
  public:
-  /// Opens or creates. Runs migrations (read_write) after copying the file to FILE.before-vN. corrupt if the file is
-  /// damaged, with what to do; unavailable if a newer faultline wrote it.
+  /// Opens or creates. Runs migrations (read_write) after copying the file to FILE.before-vN.
+  /// corrupt if the file is damaged, with what to do; unavailable if a newer faultline wrote it.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& file, Access access);
   virtual ~Store() = default;
 
-  // Events. Durable on return; duplicates (same id) are ignored. Returns those that were new, in the order given.
+  // Events. Durable on return; duplicates (same id) are ignored. Returns those that were new, in
+  // the order given.
   virtual Result<std::vector<Event>> append_events(const std::vector<Event>& events) = 0;
   virtual Result<std::optional<Event>> event(const EventId& id) = 0;
   /// The newest `limit`, in the order in which they came.
   virtual Result<std::vector<Event>> events(const Page& page) = 0;
-  virtual Result<std::vector<Event>> events_of_attempt(const AttemptId& attempt, const Page& page) = 0;
+  virtual Result<std::vector<Event>> events_of_attempt(const AttemptId& attempt,
+                                                       const Page& page) = 0;
 
   // Verdicts: the newest of an id is kept; earlier states stay in verdict_history.
   virtual Status put_verdict(const Verdict& verdict) = 0;
   virtual Result<std::optional<Verdict>> verdict(const VerdictId& id) = 0;
-  virtual Result<std::vector<Verdict>> verdicts(const Page& page) = 0;                        // newest first
+  virtual Result<std::vector<Verdict>> verdicts(const Page& page) = 0;  // newest first
   virtual Result<std::vector<Verdict>> verdict_history(const VerdictId& id) = 0;
 
   virtual Status put_decision(const Decision& decision) = 0;
   virtual Result<std::optional<Decision>> decision(const DecisionId& id) = 0;
-  virtual Result<std::vector<Decision>> decisions(const Page& page) = 0;                      // newest first
+  virtual Result<std::vector<Decision>> decisions(const Page& page) = 0;  // newest first
   virtual Result<std::vector<Decision>> decisions_of_verdict(const VerdictId& verdict) = 0;
 
   // The intent journal (act/journal.h binds to these).
@@ -75,20 +78,20 @@ class Store {
   virtual Status record_outcome(const Outcome& outcome) = 0;
   virtual Result<std::vector<Action>> open_intents() = 0;
   virtual Result<std::optional<ActionRecord>> action(const ActionId& id) = 0;
-  virtual Result<std::vector<ActionRecord>> actions(const Page& page) = 0;                    // newest first
+  virtual Result<std::vector<ActionRecord>> actions(const Page& page) = 0;  // newest first
 
   virtual Status put_attempt(const Attempt& attempt) = 0;
-  virtual Result<std::vector<Attempt>> attempts(const Page& page) = 0;                        // newest first
+  virtual Result<std::vector<Attempt>> attempts(const Page& page) = 0;  // newest first
   virtual Status put_node_state(const NodeState& state) = 0;
   virtual Result<std::vector<NodeState>> node_states() = 0;
   virtual Result<std::vector<NodeState>> node_history(const std::string& node) = 0;
   virtual Status put_incident(const Incident& incident) = 0;
-  virtual Result<std::vector<Incident>> incidents(const Page& page) = 0;                      // newest first
+  virtual Result<std::vector<Incident>> incidents(const Page& page) = 0;  // newest first
 
   /// Returns its number.
   virtual Result<std::int64_t> put_request(const PersonRequest& request) = 0;
   virtual Result<std::vector<PersonRequest>> open_requests() = 0;
-  virtual Result<std::vector<PersonRequest>> requests(const Page& page) = 0;                   // oldest first
+  virtual Result<std::vector<PersonRequest>> requests(const Page& page) = 0;  // oldest first
   virtual Status answer_request(std::int64_t number, const std::string& answer) = 0;
   virtual Result<std::optional<PersonRequest>> request(std::int64_t number) = 0;
 

@@ -19,8 +19,9 @@ using std::chrono::seconds;
 class StoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("faultline-store-" + std::to_string(::getpid()) + "-" +
-                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ = fs::temp_directory_path() /
+              ("faultline-store-" + std::to_string(::getpid()) + "-" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     file_ = folder_ / "faultline.db";
@@ -138,14 +139,16 @@ TEST_F(StoreTest, AnUnknownOutcomeStaysOpenAndADoneOneIsFinal) {
 
 TEST_F(StoreTest, AnOutcomeWithoutAnIntentIsRefused) {
   auto store = open();
-  EXPECT_EQ(store->record_outcome(outcome("a-9", OutcomeStatus::done)).error().code, ErrorCode::conflict);
+  EXPECT_EQ(store->record_outcome(outcome("a-9", OutcomeStatus::done)).error().code,
+            ErrorCode::conflict);
 }
 
 TEST_F(StoreTest, RetentionKeepsTheEvidenceOfVerdicts) {
   auto store = open();
   ASSERT_TRUE(store->append_events({event(1), event(2)}).ok());
   ASSERT_TRUE(store->put_verdict(verdict("v-1", VerdictStatus::confirmed)).ok());
-  EXPECT_EQ(store->retain(Instant{seconds{2002}} + hours{1}, hours{1}).value(), 0u);  // boundary: exactly `keep` old
+  EXPECT_EQ(store->retain(Instant{seconds{2002}} + hours{1}, hours{1}).value(),
+            0u);  // boundary: exactly `keep` old
   EXPECT_EQ(store->retain(Instant{seconds{2003}} + hours{1}, hours{1}).value(), 1u);
   EXPECT_TRUE(store->event(event(1).id).value().has_value());
   EXPECT_FALSE(store->event(event(2).id).value().has_value());
@@ -210,8 +213,8 @@ TEST_F(StoreTest, AFullDiskLosesNothingAndSaysSo) {
   EXPECT_EQ(store.events({10000, {}}).value().size(), static_cast<std::size_t>(taken));
 }
 
-// A database cut at any byte either opens with what was committed, or is refused as damaged; it never crashes and never
-// gives half a noun.
+// A database cut at any byte either opens with what was committed, or is refused as damaged; it
+// never crashes and never gives half a noun.
 TEST_F(StoreTest, ADatabaseCutAnywhereIsRefusedOrWhole) {
   {
     auto store = open();
@@ -254,12 +257,14 @@ TEST_F(StoreTest, AWriteAheadLogCutAnywhereLeavesAPrefix) {
   for (std::size_t length = 0; length <= wal_bytes.size(); length += 7919) {
     for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(cut.string() + suffix);
     std::ofstream(cut, std::ios::binary) << main_bytes;
-    std::ofstream(cut.string() + "-wal", std::ios::binary).write(wal_bytes.data(), static_cast<std::streamsize>(length));
+    std::ofstream(cut.string() + "-wal", std::ios::binary)
+        .write(wal_bytes.data(), static_cast<std::streamsize>(length));
     const auto reopened = Store::open(cut, Access::read_write);
     ASSERT_TRUE(reopened.ok()) << length << ": " << reopened.error().message;
     const auto events = (*reopened)->events({});
     ASSERT_TRUE(events.ok());
-    for (std::size_t i = 0; i < events->size(); ++i) EXPECT_EQ((*events)[i].id, event(static_cast<int>(i)).id);
+    for (std::size_t i = 0; i < events->size(); ++i)
+      EXPECT_EQ((*events)[i].id, event(static_cast<int>(i)).id);
     EXPECT_GE(events->size(), most);
     most = events->size();
   }
@@ -267,7 +272,8 @@ TEST_F(StoreTest, AWriteAheadLogCutAnywhereLeavesAPrefix) {
 
 TEST_F(StoreTest, ARequestIsOpenUntilItIsAnswered) {
   auto store = open();
-  const auto number = store->put_request({0, "return", "n3", "root(0)", Instant{seconds{1}}, {}}).value();
+  const auto number =
+      store->put_request({0, "return", "n3", "root(0)", Instant{seconds{1}}, {}}).value();
   ASSERT_EQ(store->open_requests().value().size(), 1u);
   ASSERT_TRUE(store->answer_request(number, "act: done").ok());
   EXPECT_TRUE(store->open_requests().value().empty());

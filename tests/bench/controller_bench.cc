@@ -1,5 +1,6 @@
-// How many events a second the controller stores and judges. Each event costs a row, an index entry and a look by every
-// detector; one in a hundred is about a failing attempt. The figure to read is items_per_second of CPU time: one core.
+// How many events a second the controller stores and judges. Each event costs a row, an index entry
+// and a look by every detector; one in a hundred is about a failing attempt. The figure to read is
+// items_per_second of CPU time: one core.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -21,13 +22,15 @@ Event chatter(int number) {
   event.received_at = event.observed_at;
   event.signature = number % 100 == 0 ? "xid.94" : "aer.port";
   event.fields = {{"bdf", "0000:3b:00.0"}, {"text", "correctable"}};
-  event.raw = {"/dev/kmsg", static_cast<std::uint64_t>(number), "boot", "pcieport 0000:80:01.0: AER: Corrected error received: 0000:8a:00.0"};
+  event.raw = {"/dev/kmsg", static_cast<std::uint64_t>(number), "boot",
+               "pcieport 0000:80:01.0: AER: Corrected error received: 0000:8a:00.0"};
   event.id = make_event_id(event);
   return event;
 }
 
 void StoreAndJudge(benchmark::State& state) {
-  const auto folder = std::filesystem::temp_directory_path() / ("faultline-bench-" + std::to_string(::getpid()));
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("faultline-bench-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const auto catalog = Catalog::load(FAULTLINE_SOURCE_CATALOG_DIR);
   const auto store = Store::open(folder / "bench.db", Access::read_write);
@@ -46,8 +49,10 @@ void StoreAndJudge(benchmark::State& state) {
     const auto fresh = (*store)->append_events(events);
     for (const auto& event : *fresh) judge.observe(event);
     const auto judgement = judge.evaluate(view, history, events.back().received_at);
-    for (const auto& verdict : judgement.verdicts) benchmark::DoNotOptimize((*store)->put_verdict(verdict).ok());
-    for (const auto& decision : judgement.decisions) benchmark::DoNotOptimize((*store)->put_decision(decision).ok());
+    for (const auto& verdict : judgement.verdicts)
+      benchmark::DoNotOptimize((*store)->put_verdict(verdict).ok());
+    for (const auto& decision : judgement.decisions)
+      benchmark::DoNotOptimize((*store)->put_decision(decision).ok());
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * batch);
   std::filesystem::remove_all(folder);

@@ -18,9 +18,11 @@ Status AgentClient::connect(const std::string& path) {
   const auto address = socket_address(path);
   if (!address.ok()) return address.error();
   descriptor_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (descriptor_ < 0) return Error{ErrorCode::unavailable, fmt::format("socket: {}", std::strerror(errno))};
+  if (descriptor_ < 0)
+    return Error{ErrorCode::unavailable, fmt::format("socket: {}", std::strerror(errno))};
   // A Unix socket connects at once or not at all (EAGAIN: the agent's backlog is full).
-  if (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address.value()), sizeof(sockaddr_un)) != 0) {
+  if (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address.value()),
+                sizeof(sockaddr_un)) != 0) {
     return lost(fmt::format("no agent at {}: {}", path, std::strerror(errno)));
   }
   return ok_status();
@@ -29,7 +31,8 @@ Status AgentClient::connect(const std::string& path) {
 Status AgentClient::send(const LauncherMessage& message) {
   if (!connected()) return Error{ErrorCode::unavailable, "not connected to the agent"};
   const std::string line = to_line(message) + "\n";
-  // The kernel's buffer holds hundreds of these lines. If it is full, the agent has stopped reading.
+  // The kernel's buffer holds hundreds of these lines. If it is full, the agent has stopped
+  // reading.
   const ssize_t sent = ::send(descriptor_, line.data(), line.size(), MSG_NOSIGNAL);
   if (sent == static_cast<ssize_t>(line.size())) return ok_status();
   return lost(sent < 0 ? std::strerror(errno) : "the agent does not read");
@@ -53,7 +56,8 @@ Result<std::vector<LauncherReply>> AgentClient::poll() {
       if (reply.ok()) replies.push_back(std::move(reply).value());
       in_.erase(0, newline + 1);
     }
-    if (in_.size() > launcher_line_bytes_max) return lost("the agent sent a line without end").error();
+    if (in_.size() > launcher_line_bytes_max)
+      return lost("the agent sent a line without end").error();
   }
   return replies;
 }

@@ -1,4 +1,5 @@
-// The launcher's end of the agent socket. Nothing in it blocks: a stuck agent must not hold up a job.
+// The launcher's end of the agent socket. Nothing in it blocks: a stuck agent must not hold up a
+// job.
 #pragma once
 
 #include <string>
@@ -18,7 +19,8 @@ class AgentClient {
 
   /// unavailable if no agent listens there.
   Status connect(const std::string& path);
-  /// Queues and sends. unavailable when the agent is gone or does not read; the connection is then closed.
+  /// Queues and sends. unavailable when the agent is gone or does not read; the connection is then
+  /// closed.
   Status send(const LauncherMessage& message);
   /// What came, possibly nothing. unavailable when the agent closed the connection.
   Result<std::vector<LauncherReply>> poll();

@@ -12,7 +12,8 @@ namespace faultline {
 
 inline constexpr std::string_view agent_socket_default = "/run/faultline/agent.sock";
 
-/// Replaces %n by the node's name, so that several agents on one machine can be told apart by one setting.
+/// Replaces %n by the node's name, so that several agents on one machine can be told apart by one
+/// setting.
 std::string expand_socket_path(std::string_view path, std::string_view node);
 
 /// invalid_argument if the path does not fit a Unix socket's address (107 bytes).

@@ -23,12 +23,14 @@ constexpr std::uint64_t listener_id = 0;
 constexpr std::size_t read_bytes = 16 * 1024;
 
 Error trouble(const std::string& path, std::string_view what) {
-  return Error{ErrorCode::unavailable, fmt::format("agent socket {}: {}: {}", path, what, std::strerror(errno))};
+  return Error{ErrorCode::unavailable,
+               fmt::format("agent socket {}: {}: {}", path, what, std::strerror(errno))};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<UnixDoor>> UnixDoor::listen(const std::string& path, Counters& counters, Limits limits) {
+Result<std::unique_ptr<UnixDoor>> UnixDoor::listen(const std::string& path, Counters& counters,
+                                                   Limits limits) {
   std::unique_ptr<UnixDoor> door(new UnixDoor(path, counters, limits));
   FAULTLINE_TRY(door->open());
   return door;
@@ -54,16 +56,20 @@ Status UnixDoor::open() {
   struct stat status {};
   if (::lstat(path_.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode)) {
-      return Error{ErrorCode::conflict, fmt::format("{} exists and is no socket; choose another --socket", path_)};
+      return Error{ErrorCode::conflict,
+                   fmt::format("{} exists and is no socket; choose another --socket", path_)};
     }
     if (AgentClient probe; probe.connect(path_).ok()) {
-      return Error{ErrorCode::conflict, fmt::format("another agent listens on {}; stop it or choose another --socket", path_)};
+      return Error{
+          ErrorCode::conflict,
+          fmt::format("another agent listens on {}; stop it or choose another --socket", path_)};
     }
     ::unlink(path_.c_str());  // left by an agent that was killed
   }
   const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listener < 0) return trouble(path_, "socket");
-  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address.value()), sizeof(sockaddr_un)) != 0) {
+  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address.value()), sizeof(sockaddr_un)) !=
+      0) {
     const Error error = trouble(path_, "bind");
     ::close(listener);
     return error;
@@ -107,9 +113,9 @@ void UnixDoor::accept_all() {
     ucred credentials{};
     socklen_t size = sizeof credentials;
     const bool proven = ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0;
-    const auto of_user = std::count_if(connections_.begin(), connections_.end(), [&](const auto& entry) {
-      return entry.second.peer.uid == credentials.uid;
-    });
+    const auto of_user =
+        std::count_if(connections_.begin(), connections_.end(),
+                      [&](const auto& entry) { return entry.second.peer.uid == credentials.uid; });
     if (!proven || connections_.size() >= limits_.connections_max ||
         static_cast<std::size_t>(of_user) >= limits_.connections_per_user_max) {
       counters_.add("agent_socket_connections_refused_total");
@@ -144,9 +150,11 @@ void UnixDoor::read_from(Connection& connection, std::vector<Arrival>& arrivals)
 void UnixDoor::take_lines(Connection& connection, std::vector<Arrival>& arrivals) {
   std::size_t start = 0;
   std::size_t lines = 0;
-  for (std::size_t end = 0; (end = connection.in.find('\n', start)) != std::string::npos; start = end + 1) {
+  for (std::size_t end = 0; (end = connection.in.find('\n', start)) != std::string::npos;
+       start = end + 1) {
     if (++lines > limits_.lines_per_poll_max) {
-      // A launcher says a handful of things in its life. Who sends this many at once is dropped, not served.
+      // A launcher says a handful of things in its life. Who sends this many at once is dropped,
+      // not served.
       counters_.add("agent_socket_floods_total");
       close(connection.peer.connection);
       return;
@@ -167,7 +175,8 @@ void UnixDoor::reply(std::uint64_t id, const LauncherReply& reply) {
 void UnixDoor::flush(Connection& connection) {
   const bool waited = !connection.out.empty();
   while (!connection.out.empty()) {
-    const ssize_t sent = ::send(connection.descriptor, connection.out.data(), connection.out.size(), MSG_NOSIGNAL);
+    const ssize_t sent =
+        ::send(connection.descriptor, connection.out.data(), connection.out.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) break;
     if (sent < 0) {

@@ -1,5 +1,6 @@
-// The agent's end of the agent socket: a Unix stream socket that any user of the node may connect to. Who a peer is, the
-// kernel says; what it may speak for, the agent decides. Limits on everything, since the peer may be hostile.
+// The agent's end of the agent socket: a Unix stream socket that any user of the node may connect
+// to. Who a peer is, the kernel says; what it may speak for, the agent decides. Limits on
+// everything, since the peer may be hostile.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +20,15 @@ class UnixDoor final : public LauncherDoor {
   struct Limits {
     std::size_t connections_max = 1024;
     std::size_t connections_per_user_max = 512;
-    std::size_t lines_per_poll_max = 64;  // of one connection: a flood takes its turn like the others
+    std::size_t lines_per_poll_max =
+        64;  // of one connection: a flood takes its turn like the others
     std::size_t unread_bytes_max = 64 * 1024;  // replies that a peer has not read
   };
 
-  /// Makes the socket, replacing one that nobody listens on any more. conflict if another agent does.
-  static Result<std::unique_ptr<UnixDoor>> listen(const std::string& path, Counters& counters, Limits limits);
+  /// Makes the socket, replacing one that nobody listens on any more. conflict if another agent
+  /// does.
+  static Result<std::unique_ptr<UnixDoor>> listen(const std::string& path, Counters& counters,
+                                                  Limits limits);
   static Result<std::unique_ptr<UnixDoor>> listen(const std::string& path, Counters& counters) {
     return listen(path, counters, Limits{});
   }

@@ -46,7 +46,9 @@ class DoorTest : public testing::Test {
   int raw() const {
     const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const auto address = socket_address(path_);
-    EXPECT_EQ(::connect(descriptor, reinterpret_cast<const sockaddr*>(&address.value()), sizeof(sockaddr_un)), 0);
+    EXPECT_EQ(::connect(descriptor, reinterpret_cast<const sockaddr*>(&address.value()),
+                        sizeof(sockaddr_un)),
+              0);
     return descriptor;
   }
   static LauncherMessage message() {
@@ -73,7 +75,8 @@ TEST_F(DoorTest, CarriesMessagesAndRepliesAndKnowsThePeer) {
   EXPECT_EQ(arrivals[0].peer.uid, ::getuid());
   EXPECT_EQ(arrivals[0].peer.pid, ::getpid());
   EXPECT_EQ(arrivals[0].message.value(), message());
-  door->reply(arrivals[0].peer.connection, {LauncherReply::Kind::ruling, {"1", 0}, true, "drained"});
+  door->reply(arrivals[0].peer.connection,
+              {LauncherReply::Kind::ruling, {"1", 0}, true, "drained"});
   const auto replies = client.poll();
   ASSERT_TRUE(replies.ok());
   ASSERT_EQ(replies->size(), 1U);
@@ -107,7 +110,8 @@ TEST_F(DoorTest, SecondAgentIsRefusedAndADeadOnesSocketReplaced) {
   const int dead = ::socket(AF_UNIX, SOCK_STREAM, 0);
   door.reset();
   const auto address = socket_address(path_);
-  ASSERT_EQ(::bind(dead, reinterpret_cast<const sockaddr*>(&address.value()), sizeof(sockaddr_un)), 0);
+  ASSERT_EQ(::bind(dead, reinterpret_cast<const sockaddr*>(&address.value()), sizeof(sockaddr_un)),
+            0);
   ::close(dead);  // the file stays
   door = open();
   EXPECT_NE(door, nullptr);
@@ -123,7 +127,8 @@ TEST_F(DoorTest, NonsenseIsAnErrorAndTheConnectionLives) {
   auto door = open();
   const int peer = raw();
   const std::string said = "GET / HTTP/1.0\r\n" + to_line(message()) + "\n";
-  ASSERT_EQ(::send(peer, said.data(), said.size(), MSG_NOSIGNAL), static_cast<ssize_t>(said.size()));
+  ASSERT_EQ(::send(peer, said.data(), said.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(said.size()));
   const auto arrivals = hear(*door, 2);
   ASSERT_EQ(arrivals.size(), 2U);
   EXPECT_FALSE(arrivals[0].message.ok());

@@ -1,26 +1,19 @@
 #include "adapters/grpc/tls_files.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include "base/small_file.h"
 
 namespace faultline {
 namespace {
 
-constexpr std::streamsize file_bytes_max = 1 << 20;
+constexpr std::uint64_t file_bytes_max = 1 << 20;
 
 Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{ErrorCode::not_found, "cannot read " + path + ": " + std::strerror(errno)};
-  std::string text(static_cast<std::size_t>(file_bytes_max), '\0');
-  file.read(text.data(), file_bytes_max);
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (!file.eof())
+  auto text = read_small_file(path, file_bytes_max);
+  if (text) return text;
+  if (text.error().code == ErrorCode::exhausted) {
     return Error{ErrorCode::invalid_argument, path + " is too large for a certificate"};
-  text.shrink_to_fit();
-  return text;
+  }
+  return Error{ErrorCode::not_found, "cannot read " + text.error().message};
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ class StatusServer::Impl {
  public:
   explicit Impl(StatusSource& source) {
     server_.new_task_queue = [] { return new BoundedPool; };
-    // A restart must not wait for the connections of the life before; the library's own choice, SO_REUSEPORT, would also let
-    // a second server listen beside us.
+    // A restart must not wait for the connections of the life before; the library's own choice,
+    // SO_REUSEPORT, would also let a second server listen beside us.
     server_.set_socket_options([](socket_t socket) {
       const int yes = 1;
       ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

@@ -1,12 +1,13 @@
-// libsystemd's journal reader, loaded when a journal is read. An agent that follows /dev/kmsg or a file does without it and
-// the compression libraries that it brings.
+// libsystemd's journal reader, loaded when a journal is read. An agent that follows /dev/kmsg or a
+// file does without it and the compression libraries that it brings.
 #pragma once
 
 #include <systemd/sd-journal.h>
 
 namespace faultline {
 
-/// The functions of libsystemd that we use; all null if it is not installed. The types are libsystemd's own.
+/// The functions of libsystemd that we use; all null if it is not installed. The types are
+/// libsystemd's own.
 struct JournalLibrary {
   decltype(&::sd_journal_open) open = nullptr;
   decltype(&::sd_journal_open_directory) open_directory = nullptr;

@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t message_bytes_max = 8192;
 
 Error journal_error(const std::string& path, std::string_view what, int result) {
-  return Error{ErrorCode::unavailable, fmt::format("{}: {}: {}", path, what, std::strerror(-result))};
+  return Error{ErrorCode::unavailable,
+               fmt::format("{}: {}: {}", path, what, std::strerror(-result))};
 }
 
 }  // namespace
@@ -29,15 +30,19 @@ JournalSource::~JournalSource() {
 Status JournalSource::open() {
   if (journal_ != nullptr) return ok_status();
   if (!journal_library().loaded()) {
-    return Error{ErrorCode::unavailable, path() + ": libsystemd.so.0 is not installed; give --kernel-log kmsg instead"};
+    return Error{ErrorCode::unavailable,
+                 path() + ": libsystemd.so.0 is not installed; give --kernel-log kmsg instead"};
   }
   sd_journal* journal = nullptr;
-  const int opened = folder_.empty() ? journal_library().open(&journal, SD_JOURNAL_LOCAL_ONLY)
-                                     : journal_library().open_directory(&journal, folder_.c_str(), 0);
-  if (opened < 0) return journal_error(path(), "cannot open; give --kernel-log kmsg instead", opened);
+  const int opened = folder_.empty()
+                         ? journal_library().open(&journal, SD_JOURNAL_LOCAL_ONLY)
+                         : journal_library().open_directory(&journal, folder_.c_str(), 0);
+  if (opened < 0)
+    return journal_error(path(), "cannot open; give --kernel-log kmsg instead", opened);
   journal_ = journal;
   journal_library().set_data_threshold(journal_, message_bytes_max);
-  if (const int matched = journal_library().add_match(journal_, "_TRANSPORT=kernel", 0); matched < 0) {
+  if (const int matched = journal_library().add_match(journal_, "_TRANSPORT=kernel", 0);
+      matched < 0) {
     return journal_error(path(), "match", matched);
   }
   descriptor_ = journal_library().get_fd(journal_);
@@ -53,7 +58,8 @@ Status JournalSource::place() {
     }
     return ok_status();
   }
-  if (const int sought = journal_library().seek_tail(journal_); sought < 0) return journal_error(path(), "seek", sought);
+  if (const int sought = journal_library().seek_tail(journal_); sought < 0)
+    return journal_error(path(), "seek", sought);
   // Stands on the last entry, so that the next one is the first new one.
   if (journal_library().previous(journal_) > 0) {
     char* cursor = nullptr;
@@ -83,8 +89,9 @@ void JournalSource::take_entry(std::vector<Chunk>& chunks, std::size_t& bytes) {
   // A message of several lines would give lines without time; each gets its own head.
   const std::string message = field("MESSAGE");
   for (const std::string_view line : split(message, '\n')) {
-    chunk.bytes += fmt::format("{} {} kernel: {}\n", to_text(Instant{std::chrono::microseconds{usec}}),
-                               host.empty() ? "localhost" : host, line);
+    chunk.bytes +=
+        fmt::format("{} {} kernel: {}\n", to_text(Instant{std::chrono::microseconds{usec}}),
+                    host.empty() ? "localhost" : host, line);
   }
   char* cursor = nullptr;
   if (journal_library().get_cursor(journal_, &cursor) >= 0) cursor_ = cursor;

@@ -1,5 +1,5 @@
-// The kernel's lines of a systemd journal: of this machine, or of a folder with journal files. Where the journal is, it has
-// what the kernel's own ring has long overwritten.
+// The kernel's lines of a systemd journal: of this machine, or of a folder with journal files.
+// Where the journal is, it has what the kernel's own ring has long overwritten.
 #pragma once
 
 #include <string>
@@ -18,8 +18,11 @@ class JournalSource final : public LogSource {
   JournalSource(const JournalSource&) = delete;
   JournalSource& operator=(const JournalSource&) = delete;
 
-  [[nodiscard]] std::string path() const override { return folder_.empty() ? "journal" : "journal:" + folder_; }
-  /// Each entry as "2026-11-29T21:18:32.123456Z HOST kernel: MESSAGE", offset its time in microseconds.
+  [[nodiscard]] std::string path() const override {
+    return folder_.empty() ? "journal" : "journal:" + folder_;
+  }
+  /// Each entry as "2026-11-29T21:18:32.123456Z HOST kernel: MESSAGE", offset its time in
+  /// microseconds.
   Result<std::vector<Chunk>> poll(std::size_t bytes_max) override;
   [[nodiscard]] int wait_descriptor() const override { return descriptor_; }
   [[nodiscard]] std::string cursor() const override { return cursor_; }

@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* maker = "/lib/systemd/systemd-journal-remote";
 
-/// Real journal files, made from journald's export format. Skipped where the maker is not installed.
+/// Real journal files, made from journald's export format. Skipped where the maker is not
+/// installed.
 class JournalTest : public testing::Test {
  protected:
   JournalTest() {
@@ -26,20 +27,25 @@ class JournalTest : public testing::Test {
   ~JournalTest() override { fs::remove_all(folder_); }
 
   /// One file with kernel lines of these texts and a line of a user program between them.
-  void make(const std::string& name, std::uint64_t first_usec, const std::vector<std::string>& messages) const {
+  void make(const std::string& name, std::uint64_t first_usec,
+            const std::vector<std::string>& messages) const {
     std::ofstream out(folder_ / "export");
     std::uint64_t usec = first_usec;
     const auto entry = [&](const std::string& transport, const std::string& message) {
       ++usec;
-      out << "__REALTIME_TIMESTAMP=" << usec << "\n__MONOTONIC_TIMESTAMP=" << usec - 1'799'999'000'000'000
-          << "\n_BOOT_ID=4ac5b8d4c2f14b1aa3c1a6a3a1b2c3d4\n_TRANSPORT=" << transport << "\n_HOSTNAME=n3\nMESSAGE=" << message << "\n\n";
+      out << "__REALTIME_TIMESTAMP=" << usec
+          << "\n__MONOTONIC_TIMESTAMP=" << usec - 1'799'999'000'000'000
+          << "\n_BOOT_ID=4ac5b8d4c2f14b1aa3c1a6a3a1b2c3d4\n_TRANSPORT=" << transport
+          << "\n_HOSTNAME=n3\nMESSAGE=" << message << "\n\n";
     };
     for (const std::string& message : messages) {
       entry("stdout", "NVRM: Xid printed by a user");
       entry("kernel", message);
     }
     out.close();
-    const auto made = run_process({maker, "-o", (folder_ / "j" / (name + ".journal")).string(), (folder_ / "export").string()}, {});
+    const auto made = run_process({maker, "-o", (folder_ / "j" / (name + ".journal")).string(),
+                                   (folder_ / "export").string()},
+                                  {});
     ASSERT_TRUE(made.ok() && made->exit_code == 0);
   }
   static std::string read(JournalSource& source) {
@@ -68,7 +74,9 @@ TEST_F(JournalTest, KernelLinesAfterTheCursorAndNothingElse) {
   make("b", start_usec + 1'000'000, {"new 1", "new 2"});
   JournalSource source((folder_ / "j").string());
   source.resume(cursor);
-  EXPECT_EQ(read(source), "2027-01-15T08:00:01.000002Z n3 kernel: new 1\n2027-01-15T08:00:01.000004Z n3 kernel: new 2\n");
+  EXPECT_EQ(read(source),
+            "2027-01-15T08:00:01.000002Z n3 kernel: new 1\n2027-01-15T08:00:01.000004Z n3 kernel: "
+            "new 2\n");
   EXPECT_EQ(read(source), "");
 }
 

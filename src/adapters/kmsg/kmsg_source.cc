@@ -15,7 +15,8 @@
 namespace faultline {
 namespace {
 
-constexpr std::size_t record_bytes_max = 8192;  // the kernel's own limit of one record (CONSOLE_EXT_LOG_MAX)
+constexpr std::size_t record_bytes_max =
+    8192;  // the kernel's own limit of one record (CONSOLE_EXT_LOG_MAX)
 
 class RealDevice final : public KmsgDevice {
  public:
@@ -54,7 +55,9 @@ std::optional<std::uint64_t> sequence_of(std::string_view record) {
 
 }  // namespace
 
-std::unique_ptr<KmsgDevice> make_kmsg_device(std::string path) { return std::make_unique<RealDevice>(std::move(path)); }
+std::unique_ptr<KmsgDevice> make_kmsg_device(std::string path) {
+  return std::make_unique<RealDevice>(std::move(path));
+}
 
 KmsgSource::KmsgSource(std::string boot_id, std::unique_ptr<KmsgDevice> device)
     : boot_id_(std::move(boot_id)), device_(std::move(device)) {}
@@ -75,13 +78,16 @@ Status KmsgSource::open() {
   if (opened_) return ok_status();
   if (const int problem = device_->open(); problem != 0) {
     const bool refused = problem == EPERM || problem == EACCES;
-    return Error{refused ? ErrorCode::permission_denied : ErrorCode::unavailable,
-                 fmt::format("/dev/kmsg: {}{}", std::strerror(problem),
-                             refused ? "; run the agent as root or with CAP_SYSLOG, or give --kernel-log journal" : "")};
+    return Error{
+        refused ? ErrorCode::permission_denied : ErrorCode::unavailable,
+        fmt::format("/dev/kmsg: {}{}", std::strerror(problem),
+                    refused
+                        ? "; run the agent as root or with CAP_SYSLOG, or give --kernel-log journal"
+                        : "")};
   }
   opened_ = true;
-  // After a reboot everything in the ring is younger than what an earlier run saw. Without an earlier run
-  // it is old news.
+  // After a reboot everything in the ring is younger than what an earlier run saw. Without an
+  // earlier run it is old news.
   if (last_ || resume_other_boot_) {
     device_->seek_to_start();
   } else {
@@ -98,11 +104,13 @@ Result<std::vector<Chunk>> KmsgSource::poll(std::size_t bytes_max) {
   while (bytes < bytes_max) {
     const ssize_t got = device_->read(buffer.data(), buffer.size());
     if (got == -EINTR) continue;
-    if (got == -EPIPE) {  // records were overwritten before we read them; the next read gives the oldest there is
+    if (got == -EPIPE) {  // records were overwritten before we read them; the next read gives the
+                          // oldest there is
       overrun_ = true;
       continue;
     }
-    if (got == -EINVAL) {  // a record that does not fit the buffer; the kernel does not go past it by itself
+    if (got == -EINVAL) {  // a record that does not fit the buffer; the kernel does not go past it
+                           // by itself
       overrun_ = true;
       device_->seek_to_end();
       continue;

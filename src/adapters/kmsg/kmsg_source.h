@@ -1,5 +1,5 @@
-// The kernel's log as the kernel keeps it: /dev/kmsg gives one record a read, each with a sequence number that starts anew at
-// boot. A record is passed on as it is; a hole in the numbers is a gap.
+// The kernel's log as the kernel keeps it: /dev/kmsg gives one record a read, each with a sequence
+// number that starts anew at boot. A record is passed on as it is; a hole in the numbers is a gap.
 #pragma once
 
 #include <sys/types.h>
@@ -46,8 +46,8 @@ class KmsgSource final : public LogSource {
   std::string boot_id_;
   std::unique_ptr<KmsgDevice> device_;
   bool opened_ = false;
-  bool resume_other_boot_ = false;           // the whole ring is news
-  std::optional<std::uint64_t> last_;        // sequence number of the last record taken
+  bool resume_other_boot_ = false;     // the whole ring is news
+  std::optional<std::uint64_t> last_;  // sequence number of the last record taken
   bool overrun_ = false;
 };
 

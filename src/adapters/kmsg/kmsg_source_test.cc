@@ -35,7 +35,9 @@ class FakeDevice final : public KmsgDevice {
     return static_cast<ssize_t>(size);
   }
   void seek_to_start() override { next_ = 0; }
-  void seek_to_end() override { next_ = ring_.records.empty() ? 0 : ring_.records.rbegin()->first + 1; }
+  void seek_to_end() override {
+    next_ = ring_.records.empty() ? 0 : ring_.records.rbegin()->first + 1;
+  }
   [[nodiscard]] int descriptor() const override { return -1; }
 
  private:

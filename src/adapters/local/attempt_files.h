@@ -1,5 +1,5 @@
-// The files through which a controller and the keeper of an attempt know of each other: what to start (.launch), which
-// processes it became (.run), how it ended (.exit).
+// The files through which a controller and the keeper of an attempt know of each other: what to
+// start (.launch), which processes it became (.run), how it ended (.exit).
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ std::string to_file(const LaunchFile& file);
 Result<LaunchFile> parse_launch_file(std::string_view text);
 
 struct RunFile {
-  ProcessId keeper;                  // pid 0: claimed by a controller, so that no keeper starts it any more
+  ProcessId keeper;  // pid 0: claimed by a controller, so that no keeper starts it any more
   std::optional<ProcessId> command;  // empty until it is started
 };
 std::string to_file(const RunFile& file);

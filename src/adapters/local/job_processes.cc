@@ -4,11 +4,10 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 
+#include "base/small_file.h"
 #include "base/text.h"
 
 namespace faultline {
@@ -21,11 +20,11 @@ struct Standing {
 };
 
 std::optional<Standing> standing_of(std::int64_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto close = text.rfind(')');  // the name before it may hold anything
-  if (close == std::string::npos || close + 2 >= text.size()) return std::nullopt;
-  const auto fields = split(std::string_view(text).substr(close + 2), ' ');
+  const auto text = read_small_file("/proc/" + std::to_string(pid) + "/stat", 64 * 1024);
+  if (!text) return std::nullopt;       // it may end while it is read
+  const auto close = text->rfind(')');  // the name before it may hold anything
+  if (close == std::string::npos || close + 2 >= text->size()) return std::nullopt;
+  const auto fields = split(std::string_view(*text).substr(close + 2), ' ');
   if (fields.size() < 4 || fields[0].empty()) return std::nullopt;
   const auto parent = parse_number<std::int64_t>(fields[1]);
   const auto session = parse_number<std::int64_t>(fields[3]);
@@ -41,7 +40,8 @@ std::vector<std::int64_t> running_processes(Wanted wanted) {
   while (const dirent* entry = ::readdir(folder)) {
     const auto pid = parse_number<std::int64_t>(entry->d_name);
     const auto standing = pid ? standing_of(*pid) : std::nullopt;
-    if (standing && standing->state != 'Z' && standing->state != 'X' && wanted(*standing)) found.push_back(*pid);
+    if (standing && standing->state != 'Z' && standing->state != 'X' && wanted(*standing))
+      found.push_back(*pid);
   }
   ::closedir(folder);
   return found;
@@ -54,7 +54,8 @@ std::size_t signal_session(const ProcessId& leader, int signal) {
   // With the leader gone its number stays taken for as long as the session has members.
   const ProcessId now = identify_process(leader.pid);
   if (now.boot_id != leader.boot_id || (now.start_ticks != 0 && now != leader)) return 0;
-  const auto members = running_processes([&](const Standing& it) { return it.session == leader.pid; });
+  const auto members =
+      running_processes([&](const Standing& it) { return it.session == leader.pid; });
   for (const auto pid : members) ::kill(static_cast<pid_t>(pid), signal);
   return members.size();
 }

@@ -1,5 +1,5 @@
-// The processes of a job, found by their session: launchers give their children process groups of their own, but a session
-// is left only by those who mean to.
+// The processes of a job, found by their session: launchers give their children process groups of
+// their own, but a session is left only by those who mean to.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace faultline {
 
-/// Sends `signal` to every process of the session that `leader` made; returns how many still ran. A session whose number
-/// belongs to somebody else by now is left alone.
+/// Sends `signal` to every process of the session that `leader` made; returns how many still ran. A
+/// session whose number belongs to somebody else by now is left alone.
 std::size_t signal_session(const ProcessId& leader, int signal);
 
 /// Children of this process that have not ended.

@@ -56,8 +56,12 @@ class LocalCluster::Impl {
       return status.error();
     }
     if (action.dry_run) {
-      return Outcome{action.id, OutcomeStatus::done, clock_.now(), "dry run: nothing was done",
-                     planned_commands(action, options_.test_command), false};
+      return Outcome{action.id,
+                     OutcomeStatus::done,
+                     clock_.now(),
+                     "dry run: nothing was done",
+                     planned_commands(action, options_.test_command),
+                     false};
     }
     switch (action.kind) {
       case ActionKind::drain_node:
@@ -74,9 +78,11 @@ class LocalCluster::Impl {
     if (const auto status = check_local_action(action); !status) {
       return outcome(action, OutcomeStatus::failed, status.error().message);
     }
-    if (action.kind == ActionKind::notify) return outcome(action, OutcomeStatus::done, "nothing to do in the scheduler");
+    if (action.kind == ActionKind::notify)
+      return outcome(action, OutcomeStatus::done, "nothing to do in the scheduler");
     if (action.kind == ActionKind::test_node) {
-      return outcome(action, OutcomeStatus::failed, "a test leaves no trace; it can be run again", true);
+      return outcome(action, OutcomeStatus::failed, "a test leaves no trace; it can be run again",
+                     true);
     }
     const std::scoped_lock hold(mutex_);
     FAULTLINE_TRY(ensure_open());
@@ -93,7 +99,9 @@ class LocalCluster::Impl {
     if (auto state = folder_.load(); !state) return state.error();
     auto lock = FileLock::take(folder_.lock_file(), false);
     if (!lock && lock.error().code == ErrorCode::unavailable) {
-      return Error{ErrorCode::conflict, options_.state + " is in use by another `faultline serve`; one folder, one controller"};
+      return Error{
+          ErrorCode::conflict,
+          options_.state + " is in use by another `faultline serve`; one folder, one controller"};
     }
     if (!lock) return lock.error();
     auto state = folder_.load();
@@ -132,7 +140,9 @@ class LocalCluster::Impl {
     for (const auto& name : taken) inbox_.remove(name);
     for (const auto& task : forgotten) remove_files(task);
     start_and_stop();
-    if (!save()) counters_.add("local_state_write_errors_total");  // what it says is in the folder too; saved next time
+    if (!save())
+      counters_.add(
+          "local_state_write_errors_total");  // what it says is in the folder too; saved next time
     return ok_status();
   }
 
@@ -156,7 +166,8 @@ class LocalCluster::Impl {
 
   Status take(const InboxEntry& entry) {
     const auto& request = entry.request;
-    if (request.kind != LocalRequestKind::submit) return apply_request(state_, request, clock_.now());
+    if (request.kind != LocalRequestKind::submit)
+      return apply_request(state_, request, clock_.now());
     const auto path = folder_.submit_file(request.job);
     if (!state_.tasks_of(request.job).empty()) {
       // Taken before, and then a crash before it left the inbox.
@@ -195,7 +206,9 @@ class LocalCluster::Impl {
     if (status) return;
     counters_.add("local_start_errors_total");
     // A lack of processes or memory passes; what is wrong with the job itself does not.
-    if (status.error().code == ErrorCode::exhausted || status.error().code == ErrorCode::unavailable) return;
+    if (status.error().code == ErrorCode::exhausted ||
+        status.error().code == ErrorCode::unavailable)
+      return;
     finish_attempt(task, {std::nullopt, clock_.now(), printable(status.error().message, 256)});
   }
 
@@ -211,7 +224,8 @@ class LocalCluster::Impl {
     FAULTLINE_TRY(ensure_open());
     auto done = act_on_state(state_, action);
     if (!done) return done.error();
-    if (!save_or_undo()) return outcome(action, OutcomeStatus::failed, "the state could not be written", true);
+    if (!save_or_undo())
+      return outcome(action, OutcomeStatus::failed, "the state could not be written", true);
     done.value().at = clock_.now();
     return done;
   }
@@ -222,11 +236,14 @@ class LocalCluster::Impl {
       auto step = requeue_once(action);
       if (!step) return step.error();
       if (step->progress == RequeueStep::Progress::refused) {
-        return Error{step->detail.starts_with("no job ") ? ErrorCode::not_found : ErrorCode::conflict, step->detail};
+        return Error{
+            step->detail.starts_with("no job ") ? ErrorCode::not_found : ErrorCode::conflict,
+            step->detail};
       }
       const bool done = step->progress == RequeueStep::Progress::done;
       if (done || clock_.monotonic() >= end) {
-        auto result = outcome(action, done ? OutcomeStatus::done : OutcomeStatus::unknown, step->detail, !done);
+        auto result = outcome(action, done ? OutcomeStatus::done : OutcomeStatus::unknown,
+                              step->detail, !done);
         result.commands = planned_commands(action, {});
         return result;
       }
@@ -246,12 +263,14 @@ class LocalCluster::Impl {
   }
 
   Result<Outcome> test(const Action& action) {
-    if (options_.test_command.empty()) return outcome(action, OutcomeStatus::failed, "no test command is configured");
+    if (options_.test_command.empty())
+      return outcome(action, OutcomeStatus::failed, "no test command is configured");
     {
       const std::scoped_lock hold(mutex_);
       FAULTLINE_TRY(ensure_open());
       if (!drained_by_us(state_, action.subject.node)) {
-        return outcome(action, OutcomeStatus::failed, action.subject.node + " is not drained by faultline; not tested");
+        return outcome(action, OutcomeStatus::failed,
+                       action.subject.node + " is not drained by faultline; not tested");
       }
     }
     ProcessOptions options;
@@ -260,17 +279,20 @@ class LocalCluster::Impl {
     options.environment = {"FAULTLINE_NODE=" + action.subject.node};
     const auto ran = run_process(options_.test_command, options);
     if (!ran) return outcome(action, OutcomeStatus::failed, ran.error().message);
-    const std::string last = printable(trim(ran->err.empty() ? ran->out : ran->err), test_output_bytes_max);
+    const std::string last =
+        printable(trim(ran->err.empty() ? ran->out : ran->err), test_output_bytes_max);
     const bool passed = !ran->timed_out && ran->exit_code == 0;
-    auto result = outcome(action, passed ? OutcomeStatus::done : OutcomeStatus::failed,
-                          (ran->timed_out ? "the test did not end within " + to_text(action.deadline)
-                                          : "the test ended with exit code " + std::to_string(ran->exit_code)) +
-                              (last.empty() ? "" : ": " + last));
+    auto result = outcome(
+        action, passed ? OutcomeStatus::done : OutcomeStatus::failed,
+        (ran->timed_out ? "the test did not end within " + to_text(action.deadline)
+                        : "the test ended with exit code " + std::to_string(ran->exit_code)) +
+            (last.empty() ? "" : ": " + last));
     result.commands = planned_commands(action, options_.test_command);
     return result;
   }
 
-  [[nodiscard]] Outcome outcome(const Action& action, OutcomeStatus status, std::string detail, bool retryable = false) const {
+  [[nodiscard]] Outcome outcome(const Action& action, OutcomeStatus status, std::string detail,
+                                bool retryable = false) const {
     return {action.id, status, clock_.now(), std::move(detail), {}, retryable};
   }
 

@@ -1,4 +1,5 @@
-// Real processes: jobs, their keepers, controllers that come and go. The test program is its own keeper (see main below).
+// Real processes: jobs, their keepers, controllers that come and go. The test program is its own
+// keeper (see main below).
 #include "adapters/local/local_cluster.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +55,8 @@ class LocalClusterTest : public testing::Test {
     LocalOptions options;
     options.state = folder_->root().string();
     options.grace = std::chrono::milliseconds{500};
-    options.test_command = {"/bin/sh", "-c", "echo node $FAULTLINE_NODE; test $FAULTLINE_NODE = n1"};
+    options.test_command = {"/bin/sh", "-c",
+                            "echo node $FAULTLINE_NODE; test $FAULTLINE_NODE = n1"};
     cluster_.emplace(options, clock_, counters_);
   }
 
@@ -92,7 +94,9 @@ class LocalClusterTest : public testing::Test {
     const auto* found = view->attempt({job, restart});
     return found != nullptr ? *found : Attempt{};
   }
-  AttemptState state_of(const std::string& job, std::uint32_t restart = 0) { return attempt(job, restart).state; }
+  AttemptState state_of(const std::string& job, std::uint32_t restart = 0) {
+    return attempt(job, restart).state;
+  }
 
   testing::AssertionResult wait_for(const std::function<bool()>& condition) {
     const Duration until = clock_.monotonic() + wait_max;
@@ -102,8 +106,15 @@ class LocalClusterTest : public testing::Test {
     }
     return testing::AssertionSuccess();
   }
-  testing::AssertionResult wait_for_state(const std::string& job, AttemptState state, std::uint32_t restart = 0) {
-    return wait_for([&] { return state_of(job, restart) == state; });
+  testing::AssertionResult wait_for_state(const std::string& job, AttemptState state,
+                                          std::uint32_t restart = 0) {
+    auto seen = wait_for([&] { return state_of(job, restart) == state; });
+    if (seen) return seen;
+    seen << "; the state: " << read(folder_->state_file());
+    for (const auto* suffix : {"out", "run", "exit"}) {
+      seen << suffix << ": " << read(folder_->attempt_file(job, restart, suffix)) << "\n";
+    }
+    return seen;
   }
   bool exists(const std::string& name) const { return fs::exists(root_ / name); }
 
@@ -118,7 +129,8 @@ class LocalClusterTest : public testing::Test {
     return run;
   }
 
-  static Action act(ActionKind kind, const std::string& node, const std::string& id = "a-0000000000000001") {
+  static Action act(ActionKind kind, const std::string& node,
+                    const std::string& id = "a-0000000000000001") {
     Action action;
     action.id = id;
     action.kind = kind;
@@ -127,7 +139,8 @@ class LocalClusterTest : public testing::Test {
     action.dry_run = false;
     return action;
   }
-  static Action requeue(const std::string& job, std::uint32_t restart, std::vector<std::string> nodes) {
+  static Action requeue(const std::string& job, std::uint32_t restart,
+                        std::vector<std::string> nodes) {
     Action action = act(ActionKind::requeue_excluding, "n1", "a-0000000000000002");
     action.subject = Subject::of_job(job);
     action.attempt = AttemptId{job, restart};
@@ -143,12 +156,14 @@ class LocalClusterTest : public testing::Test {
 };
 
 TEST_F(LocalClusterTest, AJobRunsInItsFolderWithItsNames) {
-  const auto job = submit("echo $FAULTLINE_JOB/$FAULTLINE_RESTART/$FAULTLINE_NODES/$OWN; pwd; echo wrong >&2; exit 3");
+  const auto job = submit(
+      "echo $FAULTLINE_JOB/$FAULTLINE_RESTART/$FAULTLINE_NODES/$OWN; pwd; echo wrong >&2; exit 3");
   ASSERT_TRUE(wait_for_state(job, AttemptState::failed));
   const auto ended = attempt(job);
   EXPECT_EQ(ended.exit_code, 3);
   EXPECT_GE(ended.ended_at, ended.started_at);
-  EXPECT_EQ(read(folder_->attempt_file(job, 0, "out")), job + "/0/n1,n2/mine\n" + root_.string() + "\nwrong\n");
+  EXPECT_EQ(read(folder_->attempt_file(job, 0, "out")),
+            job + "/0/n1,n2/mine\n" + root_.string() + "\nwrong\n");
   const auto good = submit("true");
   ASSERT_TRUE(wait_for_state(good, AttemptState::completed));
   EXPECT_EQ(attempt(good).exit_code, 0);
@@ -166,9 +181,12 @@ TEST_F(LocalClusterTest, AJobThatCannotStartSaysWhy) {
 }
 
 TEST_F(LocalClusterTest, ARequeueStopsTheJobAndKeepsThePlaces) {
-  // It ignores SIGTERM, and so does its child in a process group of its own: both must be gone nevertheless.
-  const auto job = submit("trap '' TERM; [ $FAULTLINE_RESTART = 1 ] && exit 0; setsid sleep 1000 & touch up; "
-                          "while :; do sleep 0.1; done", 3);
+  // It ignores SIGTERM, and so does its child in a process group of its own: both must be gone
+  // nevertheless.
+  const auto job = submit(
+      "trap '' TERM; [ $FAULTLINE_RESTART = 1 ] && exit 0; setsid sleep 1000 & touch up; "
+      "while :; do sleep 0.1; done",
+      3);
   ASSERT_TRUE(wait_for([&] { return state_of(job) == AttemptState::running && exists("up"); }));
   EXPECT_THAT(attempt(job).nodes, ElementsAre("n1", "n2", "n3"));
   const auto run = run_file(job);
@@ -257,8 +275,10 @@ TEST_F(LocalClusterTest, ACancelledJobIsEnded) {
 }
 
 TEST_F(LocalClusterTest, TasksOfAnArrayRunOneAfterAnother) {
-  const auto job = submit("mkdir alone && echo $FAULTLINE_JOB $FAULTLINE_ARRAY_TASK >>order && sleep 0.1 && rmdir alone", 1,
-                          {{1, 2, 3}, 1});
+  const auto job = submit(
+      "mkdir alone && echo $FAULTLINE_JOB $FAULTLINE_ARRAY_TASK >>order && sleep 0.1 && rmdir "
+      "alone",
+      1, {{1, 2, 3}, 1});
   ASSERT_TRUE(wait_for_state(job + "_3", AttemptState::completed));
   EXPECT_EQ(read(root_ / "order"), job + "_1 1\n" + job + "_2 2\n" + job + "_3 3\n");
   EXPECT_EQ(state_of(job + "_1"), AttemptState::completed);
@@ -274,10 +294,13 @@ TEST_F(LocalClusterTest, DrainsAndReturnsItsOwnAlone) {
   EXPECT_EQ(view->node("n2")->drain_owner, "faultline");
   EXPECT_EQ(view->node("n2")->drain_reason, "faultline:a-0000000000000001 gpu.ecc_uncorrectable");
   // Another action's return does not undo it.
-  EXPECT_EQ(cluster_->execute(act(ActionKind::return_node, "n2", "a-0000000000000009")).error().code, ErrorCode::conflict);
+  EXPECT_EQ(
+      cluster_->execute(act(ActionKind::return_node, "n2", "a-0000000000000009")).error().code,
+      ErrorCode::conflict);
   EXPECT_EQ(cluster_->execute(act(ActionKind::return_node, "n2"))->status, OutcomeStatus::done);
   EXPECT_FALSE(cluster_->view()->node("n2")->drained);
-  EXPECT_EQ(cluster_->execute(act(ActionKind::drain_node, "n9")).error().code, ErrorCode::not_found);
+  EXPECT_EQ(cluster_->execute(act(ActionKind::drain_node, "n9")).error().code,
+            ErrorCode::not_found);
   auto untagged = act(ActionKind::drain_node, "n2");
   untagged.reason = "because";
   EXPECT_EQ(cluster_->execute(untagged).error().code, ErrorCode::invalid_argument);
@@ -296,13 +319,15 @@ TEST_F(LocalClusterTest, LeavesAPersonsDrainAlone) {
   EXPECT_EQ(refused.error().code, ErrorCode::conflict);
   EXPECT_THAT(refused.error().message, HasSubstr("ann"));
   EXPECT_EQ(cluster_->inspect(act(ActionKind::drain_node, "n2"))->retryable, false);
-  EXPECT_EQ(cluster_->execute(act(ActionKind::return_node, "n2")).error().code, ErrorCode::conflict);
+  EXPECT_EQ(cluster_->execute(act(ActionKind::return_node, "n2")).error().code,
+            ErrorCode::conflict);
   EXPECT_EQ(cluster_->view()->node("n2")->drain_reason, "new cable");
 }
 
 TEST_F(LocalClusterTest, TestsOnlyWhatItDrained) {
   EXPECT_EQ(cluster_->execute(act(ActionKind::test_node, "n1"))->status, OutcomeStatus::failed);
-  for (const char* node : {"n1", "n2"}) ASSERT_TRUE(cluster_->execute(act(ActionKind::drain_node, node)));
+  for (const char* node : {"n1", "n2"})
+    ASSERT_TRUE(cluster_->execute(act(ActionKind::drain_node, node)));
   const auto fit = cluster_->execute(act(ActionKind::test_node, "n1"));
   EXPECT_EQ(fit->status, OutcomeStatus::done);
   EXPECT_THAT(fit->detail, HasSubstr("node n1"));
@@ -332,8 +357,9 @@ TEST_F(LocalClusterTest, ADryRunChangesNothing) {
   auto action = act(ActionKind::drain_node, "n2");
   action.dry_run = true;
   const auto outcome = cluster_->execute(action);
-  EXPECT_THAT(outcome->commands,
-              ElementsAre("local: drain n2 reason='faultline:a-0000000000000001 gpu.ecc_uncorrectable'"));
+  EXPECT_THAT(
+      outcome->commands,
+      ElementsAre("local: drain n2 reason='faultline:a-0000000000000001 gpu.ecc_uncorrectable'"));
   EXPECT_EQ(read(folder_->state_file()), before);
 }
 
@@ -350,7 +376,8 @@ TEST_F(LocalClusterTest, JunkInTheInboxIsPutAside) {
   EXPECT_EQ(counters_.get("local_requests_taken_total"), 1U);
   EXPECT_TRUE(fs::exists(folder_->refused() / "junk"));
   EXPECT_THAT(read(folder_->refused() / "1-evil.why"), HasSubstr("'name'"));
-  const auto left = std::distance(fs::directory_iterator(folder_->inbox()), fs::directory_iterator());
+  const auto left =
+      std::distance(fs::directory_iterator(folder_->inbox()), fs::directory_iterator());
   EXPECT_EQ(left, 1);  // refused/ alone
 }
 
@@ -405,7 +432,8 @@ int main(int argc, char** argv) {
   if (argc == 5 && std::string_view(argv[1]) == "local-keeper") {
     const faultline::SystemClock clock;
     const faultline::StateFolder folder(argv[2]);
-    return faultline::keep_job(folder, argv[3], faultline::parse_number<std::uint32_t>(argv[4]).value_or(0), clock);
+    return faultline::keep_job(folder, argv[3],
+                               faultline::parse_number<std::uint32_t>(argv[4]).value_or(0), clock);
   }
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();

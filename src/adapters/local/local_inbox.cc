@@ -16,8 +16,8 @@ constexpr std::size_t names_read_max = 100'000;
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end && names.size() < names_read_max;
-       it.increment(error)) {
+  for (fs::directory_iterator it(folder, error), end;
+       !error && it != end && names.size() < names_read_max; it.increment(error)) {
     std::string name = it->path().filename().string();
     if (!name.empty() && name.front() != '.') names.push_back(std::move(name));
   }
@@ -41,7 +41,8 @@ void LocalInbox::remove(const std::string& name) const {
 void LocalInbox::refuse(const std::string& name, const std::string& why) const {
   std::error_code error;
   // The reason first: whoever waits for the request to go reads it next.
-  const auto status = write_durably(folder_.refused() / (name + ".why"), printable(why, 512) + "\n");
+  const auto status =
+      write_durably(folder_.refused() / (name + ".why"), printable(why, 512) + "\n");
   fs::rename(folder_.inbox() / name, folder_.refused() / name, error);
   // A name that cannot be moved (a folder onto a file) must not be read again for ever.
   if (error || !status) fs::remove_all(folder_.inbox() / name, error);
@@ -68,7 +69,8 @@ void LocalInbox::forget_old_refusals() const {
   }
   if (all.size() <= 2 * refused_kept) return;  // each with its reason
   std::sort(all.begin(), all.end());
-  for (std::size_t i = 0; i + 2 * refused_kept < all.size(); ++i) fs::remove_all(all[i].second, error);
+  for (std::size_t i = 0; i + 2 * refused_kept < all.size(); ++i)
+    fs::remove_all(all[i].second, error);
 }
 
 }  // namespace faultline

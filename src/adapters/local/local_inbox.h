@@ -1,5 +1,6 @@
-// LocalInbox: the requests that wait in a local cluster's inbox. Whatever lies there was written by somebody else: what is no
-// request of this user is moved to inbox/refused, with the reason beside it.
+// LocalInbox: the requests that wait in a local cluster's inbox. Whatever lies there was written by
+// somebody else: what is no request of this user is moved to inbox/refused, with the reason beside
+// it.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,8 @@
 
 namespace faultline {
 
-inline constexpr std::size_t requests_a_look_max = 64;  // so that a full inbox does not hold up the jobs
+inline constexpr std::size_t requests_a_look_max =
+    64;  // so that a full inbox does not hold up the jobs
 inline constexpr std::size_t refused_kept = 100;
 
 struct InboxEntry {

@@ -9,13 +9,18 @@
 namespace faultline {
 namespace {
 
-constexpr Duration force_after = std::chrono::seconds{5};  // beyond the grace that the keeper itself waits
+constexpr Duration force_after =
+    std::chrono::seconds{5};  // beyond the grace that the keeper itself waits
 
 }  // namespace
 
-LocalJobs::LocalJobs(const StateFolder& folder, std::string program, Duration grace, const Clock& clock,
-                     Counters& counters)
-    : folder_(folder), program_(std::move(program)), grace_(grace), clock_(clock), counters_(counters) {}
+LocalJobs::LocalJobs(const StateFolder& folder, std::string program, Duration grace,
+                     const Clock& clock, Counters& counters)
+    : folder_(folder),
+      program_(std::move(program)),
+      grace_(grace),
+      clock_(clock),
+      counters_(counters) {}
 
 std::filesystem::path LocalJobs::file(const LocalTask& task, std::string_view suffix) const {
   return folder_.attempt_file(task.job, task.latest().restart, suffix);
@@ -34,7 +39,8 @@ std::optional<LocalEnd> LocalJobs::exit_file(const LocalTask& task) const {
   const auto end = parse_exit_file(*text);
   if (end) return *end;
   counters_.add("local_bad_exit_files_total");
-  return LocalEnd{std::nullopt, clock_.now(), "its exit file is damaged: " + printable(end.error().message, 128)};
+  return LocalEnd{std::nullopt, clock_.now(),
+                  "its exit file is damaged: " + printable(end.error().message, 128)};
 }
 
 Result<LaunchFile> LocalJobs::launch_of(const LocalTask& task) const {
@@ -61,9 +67,9 @@ Status LocalJobs::start(LocalTask& task) {
   const auto launch = launch_of(task);
   if (!launch) return launch.error();
   FAULTLINE_TRY(write_durably(file(task, "launch"), to_file(*launch)));
-  const auto keeper = start_process_group(
-      {program_, "local-keeper", folder_.root().string(), task.job, std::to_string(task.latest().restart)}, {},
-      file(task, "out"));
+  const auto keeper = start_process_group({program_, "local-keeper", folder_.root().string(),
+                                           task.job, std::to_string(task.latest().restart)},
+                                          {}, file(task, "out"));
   if (!keeper) return keeper.error().with_context("the keeper of job " + task.job);
   task.latest().keeper = *keeper;
   counters_.add("local_attempts_started_total");
@@ -86,15 +92,16 @@ std::optional<LocalEnd> LocalJobs::look(LocalTask& task) {
   if (!attempt.keeper || group_alive(*attempt.keeper)) return std::nullopt;
   // It may have ended between the two looks.
   if (auto end = exit_file(task)) return end;
-  if (const auto late = run_file(task); late && late->keeper != *attempt.keeper) return std::nullopt;
+  if (const auto late = run_file(task); late && late->keeper != *attempt.keeper)
+    return std::nullopt;
   if (run && run->command) signal_session(*run->command, SIGKILL);
   counters_.add("local_exit_codes_lost_total");
   const bool other_boot = identify_process(attempt.keeper->pid).boot_id != attempt.keeper->boot_id;
   return LocalEnd{std::nullopt, clock_.now(),
                   attempt.keeper->pid == 0 ? "stopped before it began"
-                  : other_boot ? "the machine was restarted; the exit code is lost"
-                  : run      ? "its keeper was killed; the exit code is lost"
-                             : "its keeper ended before the job began; see its output"};
+                  : other_boot             ? "the machine was restarted; the exit code is lost"
+                  : run                    ? "its keeper was killed; the exit code is lost"
+                        : "its keeper ended before the job began; see its output"};
 }
 
 void LocalJobs::stop(LocalTask& task) {

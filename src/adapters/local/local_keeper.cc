@@ -17,13 +17,15 @@
 namespace faultline {
 namespace {
 
-constexpr std::int32_t exit_not_found = 127;   // as shells say it
+constexpr std::int32_t exit_not_found = 127;  // as shells say it
 constexpr std::int32_t exit_cannot_start = 126;
-constexpr Duration look_interval = std::chrono::milliseconds{200};  // between looks when no signal comes
-constexpr Duration sweep_wait_max = std::chrono::seconds{5};        // for killed processes to be gone
+constexpr Duration look_interval =
+    std::chrono::milliseconds{200};                           // between looks when no signal comes
+constexpr Duration sweep_wait_max = std::chrono::seconds{5};  // for killed processes to be gone
 constexpr Duration sweep_step = std::chrono::milliseconds{10};
 
-/// Signals are taken one by one in wait(), never at a moment when a child exists that nobody knows of.
+/// Signals are taken one by one in wait(), never at a moment when a child exists that nobody knows
+/// of.
 class SignalQueue {
  public:
   SignalQueue() {
@@ -43,7 +45,8 @@ class SignalQueue {
 
 class Keeper {
  public:
-  Keeper(const StateFolder& folder, const std::string& job, std::uint32_t restart, const Clock& clock)
+  Keeper(const StateFolder& folder, const std::string& job, std::uint32_t restart,
+         const Clock& clock)
       : folder_(folder), job_(job), restart_(restart), clock_(clock) {}
 
   int run() {
@@ -52,16 +55,20 @@ class Keeper {
     if (!launch) return say(launch.error().message);
     self_.keeper = identify_process(::getpid());
     // The claim decides between two keepers that a controller's crash may have left.
-    if (const auto claim = create_once(file("run"), to_file(self_)); !claim) return say(claim.error().message);
+    if (const auto claim = create_once(file("run"), to_file(self_)); !claim)
+      return say(claim.error().message);
     const auto started = start(*launch);
     if (!started) {
       say(started.error().message);
-      return write_end({started.error().code == ErrorCode::not_found ? exit_not_found : exit_cannot_start, clock_.now(),
-                        printable(started.error().message, 256)});
+      return write_end(
+          {started.error().code == ErrorCode::not_found ? exit_not_found : exit_cannot_start,
+           clock_.now(), printable(started.error().message, 256)});
     }
     self_.command = *started;
-    // Without this file a controller that outlives us cannot end the job; the job itself needs it not.
-    if (const auto status = write_durably(file("run"), to_file(self_)); !status) say(status.error().message);
+    // Without this file a controller that outlives us cannot end the job; the job itself needs it
+    // not.
+    if (const auto status = write_durably(file("run"), to_file(self_)); !status)
+      say(status.error().message);
     const auto status = wait_for_command(launch->grace);
     const Instant ended_at = clock_.now();
     sweep();
@@ -104,7 +111,8 @@ class Keeper {
     }
   }
 
-  /// Ends what the job left behind: the rest of its session, and what has become our child because its parent is gone.
+  /// Ends what the job left behind: the rest of its session, and what has become our child because
+  /// its parent is gone.
   void sweep() {
     const Duration end = clock_.monotonic() + sweep_wait_max;
     for (;;) {
@@ -143,7 +151,8 @@ class Keeper {
 
 }  // namespace
 
-int keep_job(const StateFolder& folder, const std::string& job, std::uint32_t restart, const Clock& clock) {
+int keep_job(const StateFolder& folder, const std::string& job, std::uint32_t restart,
+             const Clock& clock) {
   if (!valid_job_id(job)) return 1;
   return Keeper(folder, job, restart, clock).run();
 }

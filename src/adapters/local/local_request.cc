@@ -40,20 +40,24 @@ bool base_job_number(std::string_view job) {
 
 Status check_command(const LocalRequest& request) {
   if (request.argv.empty() || request.argv.front().empty()) return invalid("no command");
-  if (std::any_of(request.argv.begin(), request.argv.end(), has_nul)) return invalid("a NUL in the command");
-  if (!std::all_of(request.argv.begin(), request.argv.end(), survives_json) || !survives_json(request.directory)) {
+  if (std::any_of(request.argv.begin(), request.argv.end(), has_nul))
+    return invalid("a NUL in the command");
+  if (!std::all_of(request.argv.begin(), request.argv.end(), survives_json) ||
+      !survives_json(request.directory)) {
     return invalid("the command or the working folder is not UTF-8");
   }
   if (bytes_of(request.argv) > argv_bytes_max) {
     return invalid(fmt::format("the command is longer than {} bytes", argv_bytes_max));
   }
   if (bytes_of(request.environment) > environment_bytes_max) {
-    return invalid(fmt::format("the environment is larger than {} bytes; submit with a smaller one (env -i ...)",
-                               environment_bytes_max));
+    return invalid(fmt::format(
+        "the environment is larger than {} bytes; submit with a smaller one (env -i ...)",
+        environment_bytes_max));
   }
   for (const auto& entry : request.environment) {
     const auto equals = entry.find('=');
-    if (has_nul(entry) || !survives_json(entry) || equals == std::string::npos || equals == 0 || entry.size() > argument_bytes_max) {
+    if (has_nul(entry) || !survives_json(entry) || equals == std::string::npos || equals == 0 ||
+        entry.size() > argument_bytes_max) {
       return invalid("bad environment entry '" + printable(entry, 64) + "'");
     }
   }
@@ -64,16 +68,20 @@ Status check_command(const LocalRequest& request) {
 }
 
 Status check_submit(const LocalRequest& request) {
-  if (!base_job_number(request.job)) return invalid("bad job id '" + printable(request.job, 64) + "'");
-  if (request.node_count == 0 || request.node_count > node_count_max) return invalid("bad number of nodes");
+  if (!base_job_number(request.job))
+    return invalid("bad job id '" + printable(request.job, 64) + "'");
+  if (request.node_count == 0 || request.node_count > node_count_max)
+    return invalid("bad number of nodes");
   if (!plain(request.name)) return invalid("the name is too long or holds control characters");
   if (request.array.tasks.size() > array_tasks_max) {
     return invalid(fmt::format("more than {} tasks in an array", array_tasks_max));
   }
   std::vector<std::uint32_t> tasks = request.array.tasks;
   std::sort(tasks.begin(), tasks.end());
-  if (std::adjacent_find(tasks.begin(), tasks.end()) != tasks.end()) return invalid("an array task is named twice");
-  if (!tasks.empty() && tasks.back() > array_task_max) return invalid("an array task number is too large");
+  if (std::adjacent_find(tasks.begin(), tasks.end()) != tasks.end())
+    return invalid("an array task is named twice");
+  if (!tasks.empty() && tasks.back() > array_task_max)
+    return invalid("an array task number is too large");
   return check_command(request);
 }
 
@@ -83,17 +91,21 @@ Status check(const LocalRequest& request) {
     case LocalRequestKind::submit: return check_submit(request);
     case LocalRequestKind::cancel:
     case LocalRequestKind::release:
-      if (!valid_job_id(request.job)) return invalid("bad job id '" + printable(request.job, 64) + "'");
+      if (!valid_job_id(request.job))
+        return invalid("bad job id '" + printable(request.job, 64) + "'");
       return ok_status();
     case LocalRequestKind::drain:
       if (request.reason.empty() || !plain(request.reason)) {
-        return invalid(fmt::format("a drain needs a reason of one line, at most {} bytes", text_bytes_max));
+        return invalid(
+            fmt::format("a drain needs a reason of one line, at most {} bytes", text_bytes_max));
       }
       // A person's drain must never be taken for one of ours, which we may undo.
-      if (reason_is_ours(request.reason)) return invalid("a person's reason does not begin with 'faultline:'");
+      if (reason_is_ours(request.reason))
+        return invalid("a person's reason does not begin with 'faultline:'");
       [[fallthrough]];
     case LocalRequestKind::resume:
-      if (!valid_node_name(request.node)) return invalid("bad node name '" + printable(request.node, 64) + "'");
+      if (!valid_node_name(request.node))
+        return invalid("bad node name '" + printable(request.node, 64) + "'");
       return ok_status();
   }
   return invalid("no such request");
@@ -104,7 +116,8 @@ Status check(const LocalRequest& request) {
 Result<ArraySpec> parse_array(std::string_view text) {
   ArraySpec spec;
   const auto bad = [&] {
-    return invalid("bad array '" + printable(text, 64) + "'; write it as 1-3, 1,4,7 or 1-100%5 (5 at once)");
+    return invalid("bad array '" + printable(text, 64) +
+                   "'; write it as 1-3, 1,4,7 or 1-100%5 (5 at once)");
   };
   const auto percent = text.find('%');
   if (percent != std::string_view::npos) {
@@ -115,7 +128,8 @@ Result<ArraySpec> parse_array(std::string_view text) {
   for (const auto part : split(text.substr(0, percent), ',')) {
     const auto dash = part.find('-');
     const auto low = parse_number<std::uint32_t>(part.substr(0, dash));
-    const auto high = dash == std::string_view::npos ? low : parse_number<std::uint32_t>(part.substr(dash + 1));
+    const auto high =
+        dash == std::string_view::npos ? low : parse_number<std::uint32_t>(part.substr(dash + 1));
     if (!low || !high || *high < *low || *high > array_task_max) return bad();
     if (*high - *low >= array_tasks_max || spec.tasks.size() + (*high - *low) >= array_tasks_max) {
       return invalid(fmt::format("more than {} tasks in an array", array_tasks_max));
@@ -164,7 +178,8 @@ Result<LocalRequest> parse_request(std::string_view text) {
       read.text("name", request.name);
       read.integer("node_count", request.node_count);
       for (const auto& task : read.list("array_tasks")) {
-        if (!task.is_number_unsigned() || task.get<std::uint64_t>() > array_task_max) return invalid("bad 'array_tasks'");
+        if (!task.is_number_unsigned() || task.get<std::uint64_t>() > array_task_max)
+          return invalid("bad 'array_tasks'");
         request.array.tasks.push_back(task.get<std::uint32_t>());
       }
       read.integer("array_limit", request.array.limit);
@@ -183,14 +198,17 @@ Result<LocalRequest> parse_request(std::string_view text) {
   return result;
 }
 
-Result<std::string> leave_request(const StateFolder& folder, const LocalRequest& request, Instant now) {
+Result<std::string> leave_request(const StateFolder& folder, const LocalRequest& request,
+                                  Instant now) {
   if (const auto status = check(request); !status) return status.error();
   const std::string text = request_text(request);
-  if (text.size() > request_bytes_max) return invalid(fmt::format("the request is larger than {} bytes", request_bytes_max));
+  if (text.size() > request_bytes_max)
+    return invalid(fmt::format("the request is larger than {} bytes", request_bytes_max));
   // Taken in the order of these names: jobs first, so that what is said about a job finds it.
-  const std::string name = request.kind == LocalRequestKind::submit
-                               ? fmt::format("1-{:0>20}", request.job)
-                               : fmt::format("2-{:020}-{}", now.time_since_epoch().count(), ::getpid());
+  const std::string name =
+      request.kind == LocalRequestKind::submit
+          ? fmt::format("1-{:0>20}", request.job)
+          : fmt::format("2-{:020}-{}", now.time_since_epoch().count(), ::getpid());
   if (const auto status = create_once(folder.inbox() / name, text); !status) return status.error();
   return name;
 }

@@ -1,5 +1,5 @@
-// LocalRequest: what a person asks of a local cluster. It is left as a file in the inbox, so that asking works while no
-// controller runs, and is taken by the next look of one.
+// LocalRequest: what a person asks of a local cluster. It is left as a file in the inbox, so that
+// asking works while no controller runs, and is taken by the next look of one.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ FAULTLINE_ENUM_NAMES(LocalRequestKind, "submit", "cancel", "drain", "resume", "r
 
 inline constexpr std::size_t request_bytes_max = std::size_t{2} << 20;
 inline constexpr std::size_t argv_bytes_max = std::size_t{256} << 10;
-inline constexpr std::size_t environment_bytes_max = std::size_t{512} << 10;  // the kernel takes 2 MiB with argv
+inline constexpr std::size_t environment_bytes_max = std::size_t{512}
+                                                     << 10;  // the kernel takes 2 MiB with argv
 inline constexpr std::size_t array_tasks_max = 1000;
 inline constexpr std::uint32_t node_count_max = 65536;
 
@@ -32,8 +33,8 @@ Result<ArraySpec> parse_array(std::string_view text);
 
 struct LocalRequest {
   LocalRequestKind kind = LocalRequestKind::submit;
-  std::string by;   // the user
-  std::string job;  // submit, cancel, release
+  std::string by;      // the user
+  std::string job;     // submit, cancel, release
   std::string node;    // drain, resume
   std::string reason;  // drain
   // submit:
@@ -53,6 +54,7 @@ std::string request_text(const LocalRequest& request);
 Result<LocalRequest> parse_request(std::string_view text);
 
 /// Puts it into the inbox; returns the name of its file.
-Result<std::string> leave_request(const StateFolder& folder, const LocalRequest& request, Instant now);
+Result<std::string> leave_request(const StateFolder& folder, const LocalRequest& request,
+                                  Instant now);
 
 }  // namespace faultline

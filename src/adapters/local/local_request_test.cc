@@ -54,11 +54,12 @@ TEST(LocalRequest, RefusesHostileJobs) {
 }
 
 TEST(LocalRequest, RefusesJunk) {
-  for (const char* text : {"", "{", "[]", "null", R"({"kind":"submit"})", R"({"kind":"format","by":"x"})",
-                           R"({"kind":"cancel","by":"x","job":7})", R"({"kind":"cancel","by":"x","job":"a/b"})",
-                           R"({"kind":"resume","by":"x","node":"-n1"})",
-                           R"({"kind":"drain","by":"x","node":"n1","reason":""})",
-                           R"({"kind":"drain","by":"x","node":"n1","reason":"faultline:a-1 gpu"})"}) {
+  for (const char* text :
+       {"", "{", "[]", "null", R"({"kind":"submit"})", R"({"kind":"format","by":"x"})",
+        R"({"kind":"cancel","by":"x","job":7})", R"({"kind":"cancel","by":"x","job":"a/b"})",
+        R"({"kind":"resume","by":"x","node":"-n1"})",
+        R"({"kind":"drain","by":"x","node":"n1","reason":""})",
+        R"({"kind":"drain","by":"x","node":"n1","reason":"faultline:a-1 gpu"})"}) {
     EXPECT_FALSE(parse_request(text)) << text;
   }
 }
@@ -69,13 +70,16 @@ TEST(LocalRequest, ReadsArrays) {
   EXPECT_THAT(parse_array("1,4,7-8")->tasks, ElementsAre(1, 4, 7, 8));
   EXPECT_EQ(parse_array("5")->limit, 0U);
   EXPECT_EQ(parse_array("0-999")->tasks.size(), 1000U);
-  for (const char* bad : {"", "a", "3-1", "1-", "-1", "1%", "1%0", "1,,2", "0-1000", "1-4294967295", "1-3%x"}) {
+  for (const char* bad :
+       {"", "a", "3-1", "1-", "-1", "1%", "1%0", "1,,2", "0-1000", "1-4294967295", "1-3%x"}) {
     EXPECT_FALSE(parse_array(bad)) << bad;
   }
 }
 
 TEST(LocalRequest, WhatJsonCannotCarryIsRefused) {
-  EXPECT_TRUE(survives_json("Gr\xc3\xbc\xc3\x9f" "e"));
+  EXPECT_TRUE(
+      survives_json("Gr\xc3\xbc\xc3\x9f"
+                    "e"));
   EXPECT_FALSE(survives_json("\xff"));
   auto request = good_submit();
   request.argv = {"\xff"};

@@ -15,14 +15,16 @@ Error not_found(std::string text) { return {ErrorCode::not_found, std::move(text
 bool waits(const LocalTask& task) { return task.latest().state == AttemptState::pending; }
 
 Status submit(LocalState& state, const LocalRequest& request, Instant now) {
-  if (!state.tasks_of(request.job).empty()) return conflict("job " + request.job + " exists already");
+  if (!state.tasks_of(request.job).empty())
+    return conflict("job " + request.job + " exists already");
   const std::size_t count = std::max<std::size_t>(request.array.tasks.size(), 1);
   if (state.tasks.size() + count > tasks_max) {
-    return Error{ErrorCode::exhausted, fmt::format("more than {} jobs are known; wait for some to end", tasks_max)};
+    return Error{ErrorCode::exhausted,
+                 fmt::format("more than {} jobs are known; wait for some to end", tasks_max)};
   }
   if (request.node_count > state.nodes.size()) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("{} nodes asked for, the cluster has {}", request.node_count, state.nodes.size())};
+    return Error{ErrorCode::invalid_argument, fmt::format("{} nodes asked for, the cluster has {}",
+                                                          request.node_count, state.nodes.size())};
   }
   LocalTask task;
   task.job = request.job;
@@ -67,8 +69,10 @@ Status drain_or_resume(LocalState& state, const LocalRequest& request) {
   auto* node = state.node(request.node);
   if (node == nullptr) return not_found("no node " + request.node);
   const bool drain = request.kind == LocalRequestKind::drain;
-  if (drain && node->drained && node->drain_owner != request.by && !reason_is_ours(node->drain_reason)) {
-    return conflict(node->name + " is drained by " + node->drain_owner + " already (" + node->drain_reason + ")");
+  if (drain && node->drained && node->drain_owner != request.by &&
+      !reason_is_ours(node->drain_reason)) {
+    return conflict(node->name + " is drained by " + node->drain_owner + " already (" +
+                    node->drain_reason + ")");
   }
   node->drained = drain;
   node->drain_reason = drain ? request.reason : "";
@@ -77,9 +81,9 @@ Status drain_or_resume(LocalState& state, const LocalRequest& request) {
 }
 
 std::uint32_t running_of_array(const LocalState& state, const std::string& array_job) {
-  return static_cast<std::uint32_t>(std::count_if(state.tasks.begin(), state.tasks.end(), [&](const auto& task) {
-    return task.array_job == array_job && live(task.latest());
-  }));
+  return static_cast<std::uint32_t>(std::count_if(
+      state.tasks.begin(), state.tasks.end(),
+      [&](const auto& task) { return task.array_job == array_job && live(task.latest()); }));
 }
 
 bool array_is_full(const LocalState& state, const LocalTask& task) {
@@ -100,7 +104,8 @@ std::vector<const LocalNode*> free_nodes(const LocalState& state, const LocalTas
   const auto busy = state.busy_nodes();
   std::vector<const LocalNode*> free;
   for (const auto& node : state.nodes) {
-    if (!node.drained && !busy.contains(node.name) && !task.excludes(node.name)) free.push_back(&node);
+    if (!node.drained && !busy.contains(node.name) && !task.excludes(node.name))
+      free.push_back(&node);
   }
   return free;
 }
@@ -129,10 +134,12 @@ std::string waits_text(const LocalTask& task, const Action& action) {
 }
 
 std::string runs_text(const LocalTask& task) {
-  return fmt::format("{} runs on {} (restart {})", task.job, join(task.latest().nodes, ","), task.latest().restart);
+  return fmt::format("{} runs on {} (restart {})", task.job, join(task.latest().nodes, ","),
+                     task.latest().restart);
 }
 
-/// The other tasks of its array: what waits gets the exclusion, what runs on an excluded node is brought away from it.
+/// The other tasks of its array: what waits gets the exclusion, what runs on an excluded node is
+/// brought away from it.
 bool advance_siblings(LocalState& state, const LocalTask& target, const Action& action) {
   bool settled = true;
   if (target.array_job.empty()) return settled;
@@ -171,13 +178,16 @@ RequeueStep advance_target(LocalTask& task, const Action& action) {
       return {Progress::waiting, task.job + " is being stopped"};
     }
     if (moved_on) return {Progress::done, runs_text(task)};
-    return {Progress::refused, runs_text(task) + " without any of " + join(action.nodes, ",") + "; left alone"};
+    return {Progress::refused,
+            runs_text(task) + " without any of " + join(action.nodes, ",") + "; left alone"};
   }
   if (moved_on) {
-    return {Progress::done, fmt::format("{} was requeued and has ended again: {}", task.job, to_text(latest.state))};
+    return {Progress::done, fmt::format("{} was requeued and has ended again: {}", task.job,
+                                        to_text(latest.state))};
   }
   if (!failed(latest.state)) {
-    return {Progress::refused, fmt::format("{} has ended ({}); nothing to requeue", task.job, to_text(latest.state))};
+    return {Progress::refused,
+            fmt::format("{} has ended ({}); nothing to requeue", task.job, to_text(latest.state))};
   }
   task.exclude(action.nodes);
   remember_act(task, action.id);
@@ -221,7 +231,8 @@ std::optional<std::vector<std::string>> place(const LocalState& state, const Loc
   const bool again = before.size() == task.node_count;
   std::vector<std::string> chosen(task.node_count);
   for (std::size_t i = 0; again && i < chosen.size(); ++i) {
-    const auto kept = std::find_if(free.begin(), free.end(), [&](const auto* node) { return node->name == before[i]; });
+    const auto kept = std::find_if(free.begin(), free.end(),
+                                   [&](const auto* node) { return node->name == before[i]; });
     if (kept == free.end()) continue;
     chosen[i] = before[i];
     free.erase(kept);
@@ -254,7 +265,8 @@ std::vector<std::string> start_what_fits(LocalState& state, Instant now) {
 std::string waiting_reason(const LocalState& state, const LocalTask& task) {
   if (!waits(task)) return "";
   if (!task.held_by.empty()) return "held by " + task.held_by;
-  if (array_is_full(state, task)) return fmt::format("{} of the array run already", task.array_limit);
+  if (array_is_full(state, task))
+    return fmt::format("{} of the array run already", task.array_limit);
   const auto free = free_nodes(state, task).size();
   if (free < task.node_count) return fmt::format("{} of {} nodes free", free, task.node_count);
   return "next in turn";
@@ -293,19 +305,23 @@ Outcome inspect_requeue(const LocalState& state, const Action& action) {
     return Outcome{action.id, status, {}, std::move(detail), {}, retryable};
   };
   const auto* target = state.task(action.attempt->job);
-  if (target == nullptr) return outcome(OutcomeStatus::failed, "no job " + action.attempt->job, false);
+  if (target == nullptr)
+    return outcome(OutcomeStatus::failed, "no job " + action.attempt->job, false);
   const bool begun = std::any_of(state.tasks.begin(), state.tasks.end(), [&](const auto& task) {
     return live(task.latest()) && task.requeued_by == action.id;
   });
   if (begun) return outcome(OutcomeStatus::unknown, target->job + " is being stopped", true);
-  const bool acted = std::find(target->requeue_acts.begin(), target->requeue_acts.end(), action.id) !=
-                     target->requeue_acts.end();
+  const bool acted = std::find(target->requeue_acts.begin(), target->requeue_acts.end(),
+                               action.id) != target->requeue_acts.end();
   // On a copy: the rule says what it would find.
   LocalState copy = state;
   const auto step = advance_target(*copy.task(action.attempt->job), action);
-  if (acted && step.progress == RequeueStep::Progress::done) return outcome(OutcomeStatus::done, step.detail, false);
-  if (step.progress == RequeueStep::Progress::refused) return outcome(OutcomeStatus::failed, step.detail, false);
-  if (target->latest().restart > action.attempt->restart && !target->latest_on_any(action.nodes) && !waits(*target)) {
+  if (acted && step.progress == RequeueStep::Progress::done)
+    return outcome(OutcomeStatus::done, step.detail, false);
+  if (step.progress == RequeueStep::Progress::refused)
+    return outcome(OutcomeStatus::failed, step.detail, false);
+  if (target->latest().restart > action.attempt->restart && !target->latest_on_any(action.nodes) &&
+      !waits(*target)) {
     return outcome(OutcomeStatus::done, step.detail, false);
   }
   return outcome(OutcomeStatus::failed, target->job + " is not requeued", true);
@@ -313,7 +329,8 @@ Outcome inspect_requeue(const LocalState& state, const Action& action) {
 
 std::vector<LocalTask> forget_old(LocalState& state) {
   std::size_t ended_count = static_cast<std::size_t>(
-      std::count_if(state.tasks.begin(), state.tasks.end(), [](const auto& task) { return ended(task.latest().state); }));
+      std::count_if(state.tasks.begin(), state.tasks.end(),
+                    [](const auto& task) { return ended(task.latest().state); }));
   std::vector<LocalTask> forgotten;
   if (ended_count <= ended_tasks_kept) return forgotten;
   std::erase_if(state.tasks, [&](LocalTask& task) {
@@ -330,7 +347,8 @@ ClusterView make_view(const LocalState& state, Instant now) {
   view.taken_at = now;
   view.scheduler = "local";
   const auto busy = state.busy_nodes();
-  const bool any_spare = std::any_of(state.nodes.begin(), state.nodes.end(), [](const auto& node) { return node.spare; });
+  const bool any_spare = std::any_of(state.nodes.begin(), state.nodes.end(),
+                                     [](const auto& node) { return node.spare; });
   for (const auto& local : state.nodes) {
     SchedulerNode node;
     node.name = local.name;
@@ -342,7 +360,8 @@ ClusterView make_view(const LocalState& state, Instant now) {
     node.drain_reason = local.drain_reason;
     node.drain_owner = local.drain_owner;
     node.partitions = {"local"};
-    node.state_text = local.drained ? (busy.contains(local.name) ? "draining" : "drained") : (node.idle ? "idle" : "busy");
+    node.state_text = local.drained ? (busy.contains(local.name) ? "draining" : "drained")
+                                    : (node.idle ? "idle" : "busy");
     view.nodes.emplace(local.name, std::move(node));
   }
   for (const auto& task : state.tasks) {

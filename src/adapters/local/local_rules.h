@@ -1,5 +1,6 @@
-// The rules of the local scheduler, as functions of its state: who may run where, and what a request, an end or a requeue
-// changes. They start and stop nothing; local_cluster.cc does what they have written into the state.
+// The rules of the local scheduler, as functions of its state: who may run where, and what a
+// request, an end or a requeue changes. They start and stop nothing; local_cluster.cc does what
+// they have written into the state.
 #pragma once
 
 #include <optional>
@@ -14,19 +15,21 @@
 
 namespace faultline {
 
-inline constexpr std::size_t tasks_max = 5000;         // known at once; a submit beyond is refused
-inline constexpr std::size_t ended_tasks_kept = 200;   // the oldest beyond are forgotten
-inline constexpr std::size_t attempts_kept = 20;       // of one task
-inline constexpr std::size_t requeue_acts_kept = 64;   // of one task
+inline constexpr std::size_t tasks_max = 5000;        // known at once; a submit beyond is refused
+inline constexpr std::size_t ended_tasks_kept = 200;  // the oldest beyond are forgotten
+inline constexpr std::size_t attempts_kept = 20;      // of one task
+inline constexpr std::size_t requeue_acts_kept = 64;  // of one task
 
 /// not_found, conflict, exhausted or invalid_argument: the state is as before.
 Status apply_request(LocalState& state, const LocalRequest& request, Instant now);
 
-/// The nodes that `task` would get now, in the order of its ranks. After a requeue every node that may be had again keeps its
-/// place and the places of the others are taken by spares first. nullopt: not enough are free.
+/// The nodes that `task` would get now, in the order of its ranks. After a requeue every node that
+/// may be had again keeps its place and the places of the others are taken by spares first.
+/// nullopt: not enough are free.
 std::optional<std::vector<std::string>> place(const LocalState& state, const LocalTask& task);
 
-/// Gives nodes to what waits, first fit in the order of submission, and marks it running without a keeper. Returns its jobs.
+/// Gives nodes to what waits, first fit in the order of submission, and marks it running without a
+/// keeper. Returns its jobs.
 std::vector<std::string> start_what_fits(LocalState& state, Instant now);
 /// Why a task waits, for people; "" if it does not.
 std::string waiting_reason(const LocalState& state, const LocalTask& task);
@@ -44,8 +47,9 @@ struct RequeueStep {
   enum class Progress { done, waiting, refused } progress = Progress::waiting;
   std::string detail;
 };
-/// One step of a requeue: gives the exclusion to what waits, marks what runs on an excluded node to be stopped, puts what has
-/// failed back. waiting: something is being stopped still. Repeating it changes nothing.
+/// One step of a requeue: gives the exclusion to what waits, marks what runs on an excluded node to
+/// be stopped, puts what has failed back. waiting: something is being stopped still. Repeating it
+/// changes nothing.
 RequeueStep advance_requeue(LocalState& state, const Action& action);
 /// What advance_requeue would find, without changing anything.
 Outcome inspect_requeue(const LocalState& state, const Action& action);

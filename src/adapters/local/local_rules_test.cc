@@ -1,4 +1,5 @@
-// The rules alone, without a process: who gets which node, and what requests, ends and requeues change.
+// The rules alone, without a process: who gets which node, and what requests, ends and requeues
+// change.
 #include "adapters/local/local_rules.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +15,8 @@ const Instant now = Instant{std::chrono::seconds{1000}};
 
 LocalState cluster(int count, int spares) {
   LocalState state;
-  for (int i = 1; i <= count; ++i) state.nodes.push_back({"n" + std::to_string(i), i > count - spares, false, "", ""});
+  for (int i = 1; i <= count; ++i)
+    state.nodes.push_back({"n" + std::to_string(i), i > count - spares, false, "", ""});
   return state;
 }
 
@@ -29,7 +31,8 @@ LocalRequest submit(const std::string& job, std::uint32_t nodes, ArraySpec array
   return request;
 }
 
-Action requeue(const std::string& job, std::uint32_t restart, std::vector<std::string> nodes, std::string id = "a-1") {
+Action requeue(const std::string& job, std::uint32_t restart, std::vector<std::string> nodes,
+               std::string id = "a-1") {
   Action action;
   action.id = std::move(id);
   action.kind = ActionKind::requeue_excluding;
@@ -39,7 +42,9 @@ Action requeue(const std::string& job, std::uint32_t restart, std::vector<std::s
   return action;
 }
 
-void end_with(LocalState& state, const std::string& job, int code) { finish_attempt(*state.task(job), {code, now, ""}); }
+void end_with(LocalState& state, const std::string& job, int code) {
+  finish_attempt(*state.task(job), {code, now, ""});
+}
 
 using Progress = RequeueStep::Progress;
 
@@ -176,7 +181,8 @@ TEST(LocalRules, TheOldestEndedJobsAreForgotten) {
     ASSERT_TRUE(apply_request(state, submit(std::to_string(i), 1), now));
     start_what_fits(state, now);
     if (i != 1) end_with(state, std::to_string(i), 0);
-    if (i == 1) state.task("1")->latest().nodes.clear();  // still runs, and leaves the node to the others
+    if (i == 1)
+      state.task("1")->latest().nodes.clear();  // still runs, and leaves the node to the others
   }
   const auto forgotten = forget_old(state);
   ASSERT_EQ(forgotten.size(), 1U);
@@ -207,11 +213,13 @@ TEST(LocalState, RefusesDamage) {
   };
   EXPECT_FALSE(parse_state(""));
   EXPECT_FALSE(parse_state("[]"));
-  for (std::size_t cut = 0; cut + 2 < text.size(); cut += 7) EXPECT_FALSE(parse_state(text.substr(0, cut))) << cut;
+  for (std::size_t cut = 0; cut + 2 < text.size(); cut += 7)
+    EXPECT_FALSE(parse_state(text.substr(0, cut))) << cut;
   EXPECT_THAT(with("\"job\":\"1\"", "\"job\":\"../1\"").error().message, HasSubstr("bad job id"));
   EXPECT_THAT(with("\"name\":\"n2\"", "\"name\":\"n1\"").error().message, HasSubstr("there twice"));
   EXPECT_THAT(with("\"format\":1", "\"format\":7").error().message, HasSubstr("format 7"));
-  EXPECT_THAT(with("\"state\":\"pending\"", "\"state\":\"odd\"").error().message, HasSubstr("'state'"));
+  EXPECT_THAT(with("\"state\":\"pending\"", "\"state\":\"odd\"").error().message,
+              HasSubstr("'state'"));
 }
 
 }  // namespace

@@ -159,22 +159,29 @@ void LocalTask::exclude(const std::vector<std::string>& nodes) {
 }
 
 bool LocalTask::latest_on_any(const std::vector<std::string>& nodes) const {
-  return std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return contains(latest().nodes, node); });
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](const auto& node) { return contains(latest().nodes, node); });
 }
 
 const LocalNode* LocalState::node(std::string_view name) const {
-  const auto it = std::find_if(nodes.begin(), nodes.end(), [&](const auto& each) { return each.name == name; });
+  const auto it =
+      std::find_if(nodes.begin(), nodes.end(), [&](const auto& each) { return each.name == name; });
   return it == nodes.end() ? nullptr : &*it;
 }
 
-LocalNode* LocalState::node(std::string_view name) { return const_cast<LocalNode*>(std::as_const(*this).node(name)); }
+LocalNode* LocalState::node(std::string_view name) {
+  return const_cast<LocalNode*>(std::as_const(*this).node(name));
+}
 
 const LocalTask* LocalState::task(std::string_view job) const {
-  const auto it = std::find_if(tasks.begin(), tasks.end(), [&](const auto& each) { return each.job == job; });
+  const auto it =
+      std::find_if(tasks.begin(), tasks.end(), [&](const auto& each) { return each.job == job; });
   return it == tasks.end() ? nullptr : &*it;
 }
 
-LocalTask* LocalState::task(std::string_view job) { return const_cast<LocalTask*>(std::as_const(*this).task(job)); }
+LocalTask* LocalState::task(std::string_view job) {
+  return const_cast<LocalTask*>(std::as_const(*this).task(job));
+}
 
 std::vector<LocalTask*> LocalState::tasks_of(std::string_view job) {
   std::vector<LocalTask*> found;
@@ -206,7 +213,9 @@ std::string state_text(const LocalState& state) {
   for (const auto& node : state.nodes) nodes.push_back(node_json(node));
   json tasks = json::array();
   for (const auto& task : state.tasks) tasks.push_back(task_json(task));
-  return dump(json{{"format", state_format}, {"nodes", std::move(nodes)}, {"tasks", std::move(tasks)}}) + "\n";
+  return dump(json{
+             {"format", state_format}, {"nodes", std::move(nodes)}, {"tasks", std::move(tasks)}}) +
+         "\n";
 }
 
 Result<LocalState> parse_state(std::string_view text) {
@@ -228,7 +237,8 @@ Result<LocalState> parse_state(std::string_view text) {
   }
   auto result = read.finish(std::move(state));
   if (!result) return result;
-  if (format != state_format) return corrupt("format " + std::to_string(format) + " is not known here");
+  if (format != state_format)
+    return corrupt("format " + std::to_string(format) + " is not known here");
   if (const auto status = check_unique(*result); !status) return status.error();
   return result;
 }

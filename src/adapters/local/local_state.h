@@ -1,4 +1,5 @@
-// What cluster.json holds: the nodes, the tasks (a job, or one task of an array) and the attempts of each. Values only.
+// What cluster.json holds: the nodes, the tasks (a job, or one task of an array) and the attempts
+// of each. Values only.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ namespace faultline {
 
 struct LocalNode {
   std::string name;
-  bool spare = false;  // takes part only when the others do not suffice, or in the place of one that was taken out
+  bool spare = false;  // takes part only when the others do not suffice, or in the place of one
+                       // that was taken out
   bool drained = false;
   std::string drain_reason;
   std::string drain_owner;
@@ -50,7 +52,7 @@ struct LocalTask {
   std::vector<std::string> excluded;
   std::string held_by;  // "" while it may start
   bool cancelled = false;
-  std::string requeued_by;                // the action that is stopping its latest attempt, "" if none
+  std::string requeued_by;  // the action that is stopping its latest attempt, "" if none
   std::vector<std::string> requeue_acts;  // actions that requeued it, newest last
   Instant submitted_at;
   std::vector<LocalAttempt> attempts;  // never empty; the last is the one that counts

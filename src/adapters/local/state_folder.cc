@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t state_bytes_max = 256ULL << 20;  // some hundred thousand attempts
-constexpr mode_t folder_mode = 0700;                     // jobs run as the owner, so only the owner may ask for them
+constexpr mode_t folder_mode = 0700;  // jobs run as the owner, so only the owner may ask for them
 
 Error file_error(const fs::path& path, int error) {
   const ErrorCode code = error == ENOENT                      ? ErrorCode::not_found
-                         : error == EACCES || error == EPERM ? ErrorCode::permission_denied
+                         : error == EACCES || error == EPERM  ? ErrorCode::permission_denied
                          : error == EEXIST                    ? ErrorCode::conflict
                          : error == ENOSPC || error == EDQUOT ? ErrorCode::exhausted
                                                               : ErrorCode::unavailable;
@@ -33,7 +33,8 @@ Error file_error(const fs::path& path, int error) {
 /// A descriptor that is closed when it is left.
 class File {
  public:
-  File(const fs::path& path, int flags, mode_t mode = 0600) : number_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  File(const fs::path& path, int flags, mode_t mode = 0600)
+      : number_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File() {
@@ -60,9 +61,11 @@ void sync_folder(const fs::path& folder) {
   if (file.get() >= 0) ::fsync(file.get());
 }
 
-/// Writes a file beside `path` and syncs it. The process id keeps two programs apart, and each writes one at a time.
+/// Writes a file beside `path` and syncs it. The process id keeps two programs apart, and each
+/// writes one at a time.
 Result<fs::path> write_beside(const fs::path& path, std::string_view content) {
-  const fs::path beside = path.parent_path() / ("." + path.filename().string() + "." + std::to_string(::getpid()));
+  const fs::path beside =
+      path.parent_path() / ("." + path.filename().string() + "." + std::to_string(::getpid()));
   const File file(beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
   if (file.get() < 0) return file_error(beside, errno);
   if (!write_all(file.get(), content) || ::fsync(file.get()) != 0) {
@@ -85,7 +88,8 @@ Result<FileLock> FileLock::take(const fs::path& path, bool wait) {
   if (descriptor < 0) return file_error(path, errno);
   FileLock lock(descriptor);
   while (::flock(descriptor, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
-    if (errno != EINTR) return Error{ErrorCode::unavailable, path.string() + " is locked by another process"};
+    if (errno != EINTR)
+      return Error{ErrorCode::unavailable, path.string() + " is locked by another process"};
   }
   return lock;
 }
@@ -96,11 +100,14 @@ FileLock::~FileLock() {
 
 Result<std::string> read_own_file(const fs::path& path, std::uint64_t bytes_max) {
   const File file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  if (file.get() < 0 && errno == ELOOP) return Error{ErrorCode::invalid_argument, path.string() + " is a link"};
+  if (file.get() < 0 && errno == ELOOP)
+    return Error{ErrorCode::invalid_argument, path.string() + " is a link"};
   if (file.get() < 0) return file_error(path, errno);
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) return file_error(path, errno);
-  const auto bad = [&](const char* what) { return Error{ErrorCode::invalid_argument, path.string() + what}; };
+  const auto bad = [&](const char* what) {
+    return Error{ErrorCode::invalid_argument, path.string() + what};
+  };
   if (!S_ISREG(about.st_mode)) return bad(" is not a plain file");
   if (about.st_uid != ::geteuid()) return bad(" belongs to another user");
   if (static_cast<std::uint64_t>(about.st_size) > bytes_max) return bad(" is too long");
@@ -141,7 +148,8 @@ Status StateFolder::create(const std::vector<LocalNode>& nodes) const {
   state.nodes = nodes;
   const auto status = create_once(state_file(), state_text(state));
   if (!status && status.error().code == ErrorCode::conflict) {
-    return Error{ErrorCode::conflict, root_.string() + " holds a cluster already; take another folder or remove it"};
+    return Error{ErrorCode::conflict,
+                 root_.string() + " holds a cluster already; take another folder or remove it"};
   }
   return status;
 }
@@ -149,18 +157,21 @@ Status StateFolder::create(const std::vector<LocalNode>& nodes) const {
 Result<LocalState> StateFolder::load() const {
   const auto text = read_own_file(state_file(), state_bytes_max);
   if (!text && text.error().code == ErrorCode::not_found) {
-    return Error{ErrorCode::not_found,
-                 root_.string() + " holds no local cluster; make one with `faultline local init --state DIR --nodes n1,n2`"};
+    return Error{ErrorCode::not_found, root_.string() +
+                                           " holds no local cluster; make one with `faultline "
+                                           "local init --state DIR --nodes n1,n2`"};
   }
   if (!text) return text.error();
   auto state = parse_state(*text);
   if (state) return state;
-  return Error{ErrorCode::corrupt,
-               state_file().string() + " is damaged (" + state.error().message +
-                   "); put back a copy, or move the folder away and run `faultline local init` again. jobs/ keeps the outputs"};
+  return Error{ErrorCode::corrupt, state_file().string() + " is damaged (" + state.error().message +
+                                       "); put back a copy, or move the folder away and run "
+                                       "`faultline local init` again. jobs/ keeps the outputs"};
 }
 
-Status StateFolder::save(const std::string& text) const { return write_durably(state_file(), text); }
+Status StateFolder::save(const std::string& text) const {
+  return write_durably(state_file(), text);
+}
 
 Result<std::uint64_t> StateFolder::next_job(std::uint64_t above) const {
   const auto path = root_ / "job_counter";
@@ -169,25 +180,33 @@ Result<std::uint64_t> StateFolder::next_job(std::uint64_t above) const {
   std::array<char, 32> buffer{};
   const ssize_t got = ::pread(lock->descriptor(), buffer.data(), buffer.size(), 0);
   if (got < 0) return file_error(path, errno);
-  const std::string_view text = trim(std::string_view(buffer.data(), static_cast<std::size_t>(got)));
-  const auto last = text.empty() ? std::optional<std::uint64_t>{0} : parse_number<std::uint64_t>(text);
+  const std::string_view text =
+      trim(std::string_view(buffer.data(), static_cast<std::size_t>(got)));
+  const auto last =
+      text.empty() ? std::optional<std::uint64_t>{0} : parse_number<std::uint64_t>(text);
   if (!last || *last >= UINT64_MAX / 2) {
-    return Error{ErrorCode::corrupt, path.string() + " is damaged; remove it, the numbers go on after the last known job"};
+    return Error{
+        ErrorCode::corrupt,
+        path.string() + " is damaged; remove it, the numbers go on after the last known job"};
   }
   const std::uint64_t next = std::max(*last, above) + 1;
   // Of one width, so that a shorter number never leaves digits of a longer one behind.
   const std::string line = fmt::format("{:020}\n", next);
-  if (::pwrite(lock->descriptor(), line.data(), line.size(), 0) != static_cast<ssize_t>(line.size()) ||
+  if (::pwrite(lock->descriptor(), line.data(), line.size(), 0) !=
+          static_cast<ssize_t>(line.size()) ||
       ::fsync(lock->descriptor()) != 0) {
     return file_error(path, errno);
   }
   return next;
 }
 
-fs::path StateFolder::attempt_file(const std::string& job, std::uint32_t restart, std::string_view suffix) const {
+fs::path StateFolder::attempt_file(const std::string& job, std::uint32_t restart,
+                                   std::string_view suffix) const {
   return jobs() / (job + "." + std::to_string(restart) + "." + std::string(suffix));
 }
 
-fs::path StateFolder::submit_file(const std::string& base_job) const { return jobs() / (base_job + ".submit"); }
+fs::path StateFolder::submit_file(const std::string& base_job) const {
+  return jobs() / (base_job + ".submit");
+}
 
 }  // namespace faultline

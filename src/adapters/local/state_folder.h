@@ -1,13 +1,12 @@
-// StateFolder: where the files of a local cluster lie, and how each is read and written. A file is replaced whole, so that a
-// crash leaves the old or the new one.
+// StateFolder: where the files of a local cluster lie, and how each is read and written. A file is
+// replaced whole, so that a crash leaves the old or the new one.
 //
-//   cluster.json             the state (local_state.h); written by the controller that holds `lock` alone
-//   lock                     held for as long as a controller runs
-//   job_counter              the last job number given out, under a lock of its own
-//   inbox/                   requests (local_request.h); inbox/refused/ keeps those that were not taken, with NAME.why
-//   jobs/JOB.submit          the request of a job, kept
-//   jobs/JOB.RESTART.launch  what the keeper starts      .run   which processes it became
-//   jobs/JOB.RESTART.exit    how it ended                .out   its output
+//   cluster.json             the state (local_state.h); written by the controller that holds `lock`
+//   alone lock                     held for as long as a controller runs job_counter the last job
+//   number given out, under a lock of its own inbox/                   requests (local_request.h);
+//   inbox/refused/ keeps those that were not taken, with NAME.why jobs/JOB.submit          the
+//   request of a job, kept jobs/JOB.RESTART.launch  what the keeper starts      .run   which
+//   processes it became jobs/JOB.RESTART.exit    how it ended                .out   its output
 #pragma once
 
 #include <cstdint>
@@ -67,7 +66,8 @@ class StateFolder {
   std::filesystem::path root_;
 };
 
-/// Reads a regular file of this user that is no link. not_found, or invalid_argument with what is wrong with it.
+/// Reads a regular file of this user that is no link. not_found, or invalid_argument with what is
+/// wrong with it.
 Result<std::string> read_own_file(const std::filesystem::path& path, std::uint64_t bytes_max);
 /// Replaces `path` by `content`, durably: file and folder are synced.
 Status write_durably(const std::filesystem::path& path, std::string_view content);

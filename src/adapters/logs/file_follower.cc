@@ -18,14 +18,16 @@ namespace {
 
 constexpr std::size_t head_bytes_max = 256;
 constexpr std::size_t tail_bytes_max = 64;
-constexpr std::uint64_t line_back_bytes_max = 64 * 1024;  // a cursor goes back to a line's start no further than this
+constexpr std::uint64_t line_back_bytes_max =
+    64 * 1024;  // a cursor goes back to a line's start no further than this
 
 /// Up to `bytes` at `offset`; shorter at the end of the file or on an error.
 std::string read_at(int descriptor, std::uint64_t offset, std::size_t bytes) {
   std::string out(bytes, '\0');
   std::size_t have = 0;
   while (have < bytes) {
-    const ssize_t got = ::pread(descriptor, out.data() + have, bytes - have, static_cast<off_t>(offset + have));
+    const ssize_t got =
+        ::pread(descriptor, out.data() + have, bytes - have, static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     have += static_cast<std::size_t>(got);
@@ -56,7 +58,8 @@ std::optional<Cursor> parse_cursor(std::string_view text) {
 /// Bytes beyond `offset` are there to be read.
 bool longer_than(int descriptor, std::uint64_t offset) {
   struct stat status {};
-  return descriptor >= 0 && ::fstat(descriptor, &status) == 0 && static_cast<std::uint64_t>(status.st_size) > offset;
+  return descriptor >= 0 && ::fstat(descriptor, &status) == 0 &&
+         static_cast<std::uint64_t>(status.st_size) > offset;
 }
 
 std::string head_hash(std::string_view head) { return StableHash().add(head).hex(); }
@@ -78,12 +81,13 @@ FileFollower::~FileFollower() {
 
 Result<FileFollower::Incarnation> FileFollower::open() const {
   // O_NONBLOCK: opening a FIFO that a job put there must not wait for its writer.
-  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (options_.follow_links ? 0 : O_NOFOLLOW);
+  const int flags =
+      O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (options_.follow_links ? 0 : O_NOFOLLOW);
   const int descriptor = ::open(path_.c_str(), flags);
   if (descriptor < 0) {
     const int number = errno;
     const bool refused = number == EACCES || number == EPERM;
-    const ErrorCode code = refused ? ErrorCode::permission_denied
+    const ErrorCode code = refused           ? ErrorCode::permission_denied
                            : number == ELOOP ? ErrorCode::invalid_argument
                                              : ErrorCode::unavailable;
     return Error{code, fmt::format("{}: {}", path_, std::strerror(number))};
@@ -97,8 +101,8 @@ Result<FileFollower::Incarnation> FileFollower::open() const {
   }
   if (options_.owner && status.st_uid != *options_.owner) {
     file.close();
-    return Error{ErrorCode::permission_denied,
-                 fmt::format("{}: belongs to user {}, not {}", path_, status.st_uid, *options_.owner)};
+    return Error{ErrorCode::permission_denied, fmt::format("{}: belongs to user {}, not {}", path_,
+                                                           status.st_uid, *options_.owner)};
   }
   file.device = status.st_dev;
   file.inode = status.st_ino;
@@ -112,19 +116,22 @@ void FileFollower::place_first(Incarnation& file) {
   const auto size = static_cast<std::uint64_t>(status.st_size);
   file.head = read_at(file.descriptor, 0, std::min<std::uint64_t>(size, head_bytes_max));
   const auto cursor = parse_cursor(resume_);
-  const bool same = cursor && cursor->device == file.device && cursor->inode == file.inode && cursor->offset <= size &&
-                    cursor->head_bytes <= file.head.size() &&
-                    head_hash(std::string_view(file.head).substr(0, cursor->head_bytes)) == cursor->head_hash;
+  const bool same =
+      cursor && cursor->device == file.device && cursor->inode == file.inode &&
+      cursor->offset <= size && cursor->head_bytes <= file.head.size() &&
+      head_hash(std::string_view(file.head).substr(0, cursor->head_bytes)) == cursor->head_hash;
   if (same) {
     file.offset = std::max(cursor->offset, std::min(options_.start_at.value_or(0), size));
   } else if (options_.start_at) {
     file.offset = std::min(*options_.start_at, size);
   } else {
-    // Replaced while nobody looked: all of it is newer than what we had read. Without a cursor it is all older than we are.
+    // Replaced while nobody looked: all of it is newer than what we had read. Without a cursor it
+    // is all older than we are.
     file.offset = cursor ? 0 : size;
     if (cursor) file.gap = "rotated";
   }
-  // The head holds only what was read: a file that is truncated and refilled later must not look like itself.
+  // The head holds only what was read: a file that is truncated and refilled later must not look
+  // like itself.
   file.head.resize(std::min<std::uint64_t>(file.head.size(), file.offset));
   const std::size_t tail = std::min<std::uint64_t>(file.offset, tail_bytes_max);
   file.tail = read_at(file.descriptor, file.offset - tail, tail);
@@ -133,12 +140,16 @@ void FileFollower::place_first(Incarnation& file) {
 
 Status FileFollower::look_for_successor() {
   struct stat named {};
-  const int found = options_.follow_links ? ::stat(path_.c_str(), &named) : ::lstat(path_.c_str(), &named);
-  if (found == 0 && now_.descriptor >= 0 && named.st_dev == now_.device && named.st_ino == now_.inode) {
+  const int found =
+      options_.follow_links ? ::stat(path_.c_str(), &named) : ::lstat(path_.c_str(), &named);
+  if (found == 0 && now_.descriptor >= 0 && named.st_dev == now_.device &&
+      named.st_ino == now_.inode) {
     return ok_status();
   }
-  if (found != 0 && now_.descriptor >= 0) return ok_status();  // renamed or deleted: read on in what is open
-  if (longer_than(before_.descriptor, before_.offset)) return ok_status();  // two files at a time; the third waits until the first has been read
+  if (found != 0 && now_.descriptor >= 0)
+    return ok_status();  // renamed or deleted: read on in what is open
+  if (longer_than(before_.descriptor, before_.offset))
+    return ok_status();  // two files at a time; the third waits until the first has been read
   auto opened = open();
   if (!opened.ok()) {
     began_ = began_ || opened.error().code == ErrorCode::unavailable;
@@ -153,12 +164,13 @@ Status FileFollower::look_for_successor() {
   return ok_status();
 }
 
-/// A file that became shorter, or whose bytes changed before where we read, was truncated: it starts anew.
+/// A file that became shorter, or whose bytes changed before where we read, was truncated: it
+/// starts anew.
 void FileFollower::restart_if_rewritten(Incarnation& file, std::uint64_t size) {
   if (file.offset == 0) return;
-  const bool rewritten = size < file.offset ||
-                         read_at(file.descriptor, 0, file.head.size()) != file.head ||
-                         read_at(file.descriptor, file.offset - file.tail.size(), file.tail.size()) != file.tail;
+  const bool rewritten =
+      size < file.offset || read_at(file.descriptor, 0, file.head.size()) != file.head ||
+      read_at(file.descriptor, file.offset - file.tail.size(), file.tail.size()) != file.tail;
   if (!rewritten) return;
   file.offset = 0;
   file.line_start = 0;
@@ -175,15 +187,17 @@ void FileFollower::read_some(Incarnation& file, std::size_t bytes_max, std::vect
   if (size == file.offset && file.gap.empty()) return;
   restart_if_rewritten(file, size);
   Chunk chunk;
-  chunk.bytes = read_at(file.descriptor, file.offset, std::min<std::uint64_t>(size - file.offset, bytes_max));
+  chunk.bytes =
+      read_at(file.descriptor, file.offset, std::min<std::uint64_t>(size - file.offset, bytes_max));
   chunk.offset = file.offset;
   chunk.incarnation = fmt::format("{:x}-{:x}-{}", file.device, file.inode, file.truncations);
   chunk.gap = std::exchange(file.gap, {});
   if (file.head.size() < head_bytes_max && file.offset == file.head.size()) {
     file.head.append(chunk.bytes, 0, head_bytes_max - file.head.size());
   }
-  file.tail = chunk.bytes.size() >= tail_bytes_max ? chunk.bytes.substr(chunk.bytes.size() - tail_bytes_max)
-                                                   : file.tail + chunk.bytes;
+  file.tail = chunk.bytes.size() >= tail_bytes_max
+                  ? chunk.bytes.substr(chunk.bytes.size() - tail_bytes_max)
+                  : file.tail + chunk.bytes;
   if (file.tail.size() > tail_bytes_max) file.tail.erase(0, file.tail.size() - tail_bytes_max);
   if (const auto newline = chunk.bytes.rfind('\n'); newline != std::string::npos) {
     file.line_start = file.offset + newline + 1;
@@ -200,8 +214,8 @@ void FileFollower::drop_if_idle(Incarnation& file) const {
 
 Result<std::vector<Chunk>> FileFollower::poll(std::size_t bytes_max) {
   std::vector<Chunk> chunks;
-  // The successor is looked for first and the old file read after it: what was written before the rename is then
-  // certainly there to be read, and comes before the new file's first line.
+  // The successor is looked for first and the old file read after it: what was written before the
+  // rename is then certainly there to be read, and comes before the new file's first line.
   const Status looked = look_for_successor();
   read_some(before_, bytes_max, chunks);
   std::size_t taken = 0;

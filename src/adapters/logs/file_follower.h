@@ -1,6 +1,7 @@
-// Follows one log file as it grows, through everything that happens to log files: renamed and made anew, copied and
-// truncated, deleted, replaced. What was in the file before the agent came is old news and is not read, unless a cursor
-// proves that an earlier run of the agent had got exactly so far in this very file.
+// Follows one log file as it grows, through everything that happens to log files: renamed and made
+// anew, copied and truncated, deleted, replaced. What was in the file before the agent came is old
+// news and is not read, unless a cursor proves that an earlier run of the agent had got exactly so
+// far in this very file.
 #pragma once
 
 #include <sys/types.h>
@@ -16,9 +17,10 @@
 namespace faultline {
 
 struct FollowOptions {
-  std::optional<std::uint64_t> start_at = {};  // without a cursor: from here on, for logs born under the agent; else the end
-  bool follow_links = true;   // false for logs that a job names
-  std::optional<uid_t> owner = {}; // refuse files of anybody else
+  std::optional<std::uint64_t> start_at =
+      {};  // without a cursor: from here on, for logs born under the agent; else the end
+  bool follow_links = true;                    // false for logs that a job names
+  std::optional<uid_t> owner = {};             // refuse files of anybody else
   Duration linger = std::chrono::seconds{30};  // how long a file that lost its name is still read
 };
 
@@ -30,8 +32,8 @@ class FileFollower final : public LogSource {
   FileFollower& operator=(const FileFollower&) = delete;
 
   [[nodiscard]] std::string path() const override { return path_; }
-  /// Errors: unavailable while there is no such file; permission_denied or invalid_argument if it may not or cannot be
-  /// followed (checked again at each call: it may be replaced).
+  /// Errors: unavailable while there is no such file; permission_denied or invalid_argument if it
+  /// may not or cannot be followed (checked again at each call: it may be replaced).
   Result<std::vector<Chunk>> poll(std::size_t bytes_max) override;
   [[nodiscard]] std::string cursor() const override;
   void resume(std::string_view cursor) override { resume_ = cursor; }
@@ -63,7 +65,8 @@ class FileFollower final : public LogSource {
   FollowOptions options_;
   const Clock& clock_;
   std::string resume_;
-  bool began_ = false;  // the name has been looked up once: whatever appears later was born under us
+  bool began_ =
+      false;  // the name has been looked up once: whatever appears later was born under us
   Incarnation now_;
   Incarnation before_;
 };

@@ -27,7 +27,9 @@ class FollowerTest : public testing::Test {
   void append(const std::string& text, const fs::path& path = {}) const {
     std::ofstream(path.empty() ? path_ : path, std::ios::app | std::ios::binary) << text;
   }
-  FileFollower follower(FollowOptions options = {}) const { return FileFollower(path_.string(), options, clock_); }
+  FileFollower follower(FollowOptions options = {}) const {
+    return FileFollower(path_.string(), options, clock_);
+  }
   /// Everything that is there now; gaps go to gaps_.
   std::string read(FileFollower& from, std::size_t bytes_max = 1 << 20) {
     std::string all;
@@ -154,7 +156,8 @@ TEST_F(FollowerTest, CursorContinuesWhereItStoodAtALineStart) {
   EXPECT_EQ(gaps_, "");
 }
 
-// Rotated or rewritten while the agent was down: nothing in it was read before, and all of it is newer than what was.
+// Rotated or rewritten while the agent was down: nothing in it was read before, and all of it is
+// newer than what was.
 TEST_F(FollowerTest, AFileThatReplacedTheOneOfTheCursorIsReadFromItsStart) {
   append("one\n");
   std::string cursor;
@@ -164,7 +167,8 @@ TEST_F(FollowerTest, AFileThatReplacedTheOneOfTheCursorIsReadFromItsStart) {
     cursor = log.cursor();
   }
   const std::string same_size = "two\n";
-  std::ofstream(path_, std::ios::binary | std::ios::trunc) << same_size << "more\n";  // same inode, other content
+  std::ofstream(path_, std::ios::binary | std::ios::trunc)
+      << same_size << "more\n";  // same inode, other content
   auto log = follower();
   log.resume(cursor);
   EXPECT_EQ(read(log), "two\nmore\n");
@@ -173,7 +177,8 @@ TEST_F(FollowerTest, AFileThatReplacedTheOneOfTheCursorIsReadFromItsStart) {
 
 TEST_F(FollowerTest, HostileCursorsAreHarmless) {
   append("one\n");
-  for (const char* cursor : {"", ":", "1:2:3", "a:b:c:d:e", "1:2:3:999999999999:x", "18446744073709551616:0:0:0:"}) {
+  for (const char* cursor :
+       {"", ":", "1:2:3", "a:b:c:d:e", "1:2:3:999999999999:x", "18446744073709551616:0:0:0:"}) {
     auto log = follower();
     log.resume(cursor);
     EXPECT_EQ(read(log), "") << cursor;
@@ -228,7 +233,8 @@ TEST_F(FollowerTest, AnyHistoryWithoutLossGivesEveryLineOnce) {
         case 0:
         case 1:
         case 2: {
-          const std::string text = "line " + std::to_string(line++) + std::string(random.next() % 50, 'x') + "\n";
+          const std::string text =
+              "line " + std::to_string(line++) + std::string(random.next() % 50, 'x') + "\n";
           const std::size_t cut = random.below(text.size());
           append(text.substr(0, cut));
           if (random.next() % 3 == 0) seen += read(log, 1 + random.next() % 64);

@@ -32,20 +32,25 @@ std::string text_of(NvmlReturn (*function)(NvmlDevice, char*, unsigned int), Nvm
 
 void read_counters(const NvmlLibrary& nvml, NvmlDevice device, json& gpu) {
   unsigned int degrees = 0;
-  if (nvml.temperature != nullptr && nvml.temperature(device, sensor_gpu, &degrees) == 0) gpu["temperature_c"] = degrees;
+  if (nvml.temperature != nullptr && nvml.temperature(device, sensor_gpu, &degrees) == 0)
+    gpu["temperature_c"] = degrees;
   unsigned long long value = 0;
-  if (nvml.throttle_reasons != nullptr && nvml.throttle_reasons(device, &value) == 0) gpu["throttle_reasons"] = value;
-  if (nvml.ecc_total != nullptr && nvml.ecc_total(device, error_corrected, counter_aggregate, &value) == 0) {
+  if (nvml.throttle_reasons != nullptr && nvml.throttle_reasons(device, &value) == 0)
+    gpu["throttle_reasons"] = value;
+  if (nvml.ecc_total != nullptr &&
+      nvml.ecc_total(device, error_corrected, counter_aggregate, &value) == 0) {
     gpu["ecc_corrected_total"] = value;
   }
-  if (nvml.ecc_total != nullptr && nvml.ecc_total(device, error_uncorrected, counter_aggregate, &value) == 0) {
+  if (nvml.ecc_total != nullptr &&
+      nvml.ecc_total(device, error_uncorrected, counter_aggregate, &value) == 0) {
     gpu["ecc_uncorrected_total"] = value;
   }
   unsigned int corrected = 0;
   unsigned int uncorrected = 0;
   unsigned int pending = 0;
   unsigned int failed = 0;
-  if (nvml.remapped_rows != nullptr && nvml.remapped_rows(device, &corrected, &uncorrected, &pending, &failed) == 0) {
+  if (nvml.remapped_rows != nullptr &&
+      nvml.remapped_rows(device, &corrected, &uncorrected, &pending, &failed) == 0) {
     gpu["remapped_rows_uncorrected"] = uncorrected;
     gpu["remap_pending"] = pending != 0;
     gpu["remap_failed"] = failed != 0;
@@ -55,16 +60,20 @@ void read_counters(const NvmlLibrary& nvml, NvmlDevice device, json& gpu) {
 json sample_all(const NvmlLibrary& nvml) {
   unsigned int count = 0;
   if (const NvmlReturn result = nvml.device_count(&count); result != 0) {
-    return {{"error", std::string("NVML: ") + (nvml.error_text != nullptr ? nvml.error_text(result) : "error")}};
+    return {{"error", std::string("NVML: ") +
+                          (nvml.error_text != nullptr ? nvml.error_text(result) : "error")}};
   }
   json gpus = json::array();
   for (unsigned int index = 0; index < std::min(count, gpus_max); ++index) {
     NvmlDevice device = nullptr;
     NvmlPciInfo pci{};
-    // A GPU that has fallen off the bus cannot be asked; that it is missing from the list is the answer.
+    // A GPU that has fallen off the bus cannot be asked; that it is missing from the list is the
+    // answer.
     if (nvml.device_by_index(index, &device) != 0 || nvml.pci_info(device, &pci) != 0) continue;
     pci.bus_id[sizeof pci.bus_id - 1] = '\0';
-    json gpu = {{"pci", pci.bus_id}, {"index", index}, {"uuid", text_of(nvml.uuid, device)},
+    json gpu = {{"pci", pci.bus_id},
+                {"index", index},
+                {"uuid", text_of(nvml.uuid, device)},
                 {"serial", text_of(nvml.serial, device)}};
     read_counters(nvml, device, gpu);
     gpus.push_back(std::move(gpu));
@@ -84,7 +93,8 @@ int nvml_child_main() {
       std::string why = load_nvml(nvml);
       if (why.empty()) {
         if (const NvmlReturn result = nvml.init(); result != 0) {
-          why = std::string("NVML: ") + (nvml.error_text != nullptr ? nvml.error_text(result) : "cannot start");
+          why = std::string("NVML: ") +
+                (nvml.error_text != nullptr ? nvml.error_text(result) : "cannot start");
         }
       }
       loaded = why.empty();
@@ -92,7 +102,8 @@ int nvml_child_main() {
     }
     if (loaded) answer = sample_all(nvml);
     const std::string text = dump(answer) + "\n";
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) return 0;
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+      return 0;
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// The process that talks to NVML: `faultline nvml-child`. Reads "sample" lines from standard input and answers each with
-// one line of JSON. Never called by people.
+// The process that talks to NVML: `faultline nvml-child`. Reads "sample" lines from standard input
+// and answers each with one line of JSON. Never called by people.
 #pragma once
 
 namespace faultline {

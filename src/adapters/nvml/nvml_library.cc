@@ -26,17 +26,19 @@ std::string load_nvml(NvmlLibrary& library) {
   }
   find(handle, library.init, "nvmlInit_v2", "nvmlInit");
   find(handle, library.device_count, "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount");
-  find(handle, library.device_by_index, "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex");
+  find(handle, library.device_by_index, "nvmlDeviceGetHandleByIndex_v2",
+       "nvmlDeviceGetHandleByIndex");
   find(handle, library.pci_info, "nvmlDeviceGetPciInfo_v3");  // older ones have another layout
   find(handle, library.uuid, "nvmlDeviceGetUUID");
   find(handle, library.serial, "nvmlDeviceGetSerial");
   find(handle, library.temperature, "nvmlDeviceGetTemperature");
-  find(handle, library.throttle_reasons, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons");
+  find(handle, library.throttle_reasons, "nvmlDeviceGetCurrentClocksEventReasons",
+       "nvmlDeviceGetCurrentClocksThrottleReasons");
   find(handle, library.ecc_total, "nvmlDeviceGetTotalEccErrors");
   find(handle, library.remapped_rows, "nvmlDeviceGetRemappedRows");
   find(handle, library.error_text, "nvmlErrorString");
-  const bool usable = library.init != nullptr && library.device_count != nullptr && library.device_by_index != nullptr &&
-                      library.pci_info != nullptr;
+  const bool usable = library.init != nullptr && library.device_count != nullptr &&
+                      library.device_by_index != nullptr && library.pci_info != nullptr;
   return usable ? std::string() : "libnvidia-ml.so.1 is too old";
 }
 

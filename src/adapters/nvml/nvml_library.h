@@ -1,5 +1,6 @@
-// The few functions of NVML that are needed, declared here so that neither its header nor the library must be there to build.
-// Names, types and constants are those of NVIDIA's public nvml.h (checked against version 12.535).
+// The few functions of NVML that are needed, declared here so that neither its header nor the
+// library must be there to build. Names, types and constants are those of NVIDIA's public nvml.h
+// (checked against version 12.535).
 #pragma once
 
 #include <cstdint>
@@ -31,11 +32,13 @@ struct NvmlLibrary {
   NvmlReturn (*temperature)(NvmlDevice, int, unsigned int*) = nullptr;
   NvmlReturn (*throttle_reasons)(NvmlDevice, unsigned long long*) = nullptr;
   NvmlReturn (*ecc_total)(NvmlDevice, int, int, unsigned long long*) = nullptr;
-  NvmlReturn (*remapped_rows)(NvmlDevice, unsigned int*, unsigned int*, unsigned int*, unsigned int*) = nullptr;
+  NvmlReturn (*remapped_rows)(NvmlDevice, unsigned int*, unsigned int*, unsigned int*,
+                              unsigned int*) = nullptr;
   const char* (*error_text)(NvmlReturn) = nullptr;
 };
 
-/// "" if loaded, else why not. The library stays loaded: unloading a driver's library gains nothing.
+/// "" if loaded, else why not. The library stays loaded: unloading a driver's library gains
+/// nothing.
 std::string load_nvml(NvmlLibrary& library);
 
 }  // namespace faultline

@@ -29,7 +29,8 @@ using nlohmann::json;
 template <class Number>
 std::optional<Number> number(const json& object, const char* key) {
   const auto it = object.find(key);
-  return it != object.end() && it->is_number_integer() ? std::optional(it->get<Number>()) : std::nullopt;
+  return it != object.end() && it->is_number_integer() ? std::optional(it->get<Number>())
+                                                       : std::nullopt;
 }
 
 std::optional<bool> flag(const json& object, const char* key) {
@@ -65,13 +66,17 @@ std::vector<std::string> nvml_child_command() { return {"/proc/self/exe", "nvml-
 
 Result<std::vector<GpuSample>> parse_nvml_line(std::string_view line) {
   const auto parsed = parse_json(line);
-  if (!parsed.ok() || !parsed->is_object()) return Error{ErrorCode::corrupt, "the NVML child's answer is not JSON"};
+  if (!parsed.ok() || !parsed->is_object())
+    return Error{ErrorCode::corrupt, "the NVML child's answer is not JSON"};
   const json& object = parsed.value();
   if (const std::string error = text(object, "error"); !error.empty()) {
-    return Error{flag(object, "absent").value_or(false) ? ErrorCode::not_found : ErrorCode::unavailable, error};
+    return Error{
+        flag(object, "absent").value_or(false) ? ErrorCode::not_found : ErrorCode::unavailable,
+        error};
   }
   const auto gpus = object.find("gpus");
-  if (gpus == object.end() || !gpus->is_array()) return Error{ErrorCode::corrupt, "the NVML child's answer has no GPUs"};
+  if (gpus == object.end() || !gpus->is_array())
+    return Error{ErrorCode::corrupt, "the NVML child's answer has no GPUs"};
   std::vector<GpuSample> samples;
   for (const json& gpu : *gpus) {
     if (gpu.is_object() && samples.size() < gpus_max) samples.push_back(read_sample(gpu));
@@ -91,7 +96,8 @@ Status NvmlSampler::start() {
     return Error{ErrorCode::unavailable, fmt::format("socketpair: {}", std::strerror(errno))};
   }
   std::vector<char*> arguments;
-  for (const std::string& argument : command_) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command_)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_ = ::fork();
   if (pid_ == 0) {
@@ -121,7 +127,8 @@ void NvmlSampler::kill_child() {
   to_child_ = from_child_ = -1;
   dying_ = std::exchange(pid_, -1);
   asked_ = false;
-  // Usually it is gone within a moment; one inside the driver is looked for again later and never waited for.
+  // Usually it is gone within a moment; one inside the driver is looked for again later and never
+  // waited for.
   for (int i = 0; i < 20 && zombie_left(); ++i) ::usleep(1000);
 }
 
@@ -135,7 +142,8 @@ bool NvmlSampler::zombie_left() {
 Error NvmlSampler::give_up(ErrorCode code, std::string why) {
   kill_child();
   const int doublings = std::min(failures_++, 16);
-  quiet_until_ = clock_.monotonic() + std::min(limits_.pause_max, limits_.pause_min * (1 << doublings));
+  quiet_until_ =
+      clock_.monotonic() + std::min(limits_.pause_max, limits_.pause_min * (1 << doublings));
   return Error{code, std::move(why)};
 }
 
@@ -148,30 +156,37 @@ Result<std::string> NvmlSampler::wait_for_line(Duration deadline) {
       in_.erase(0, newline + 1);
       return line;
     }
-    if (in_.size() > line_bytes_max) return give_up(ErrorCode::corrupt, "the NVML child talks too much");
+    if (in_.size() > line_bytes_max)
+      return give_up(ErrorCode::corrupt, "the NVML child talks too much");
     const ssize_t got = ::recv(from_child_, buffer.data(), buffer.size(), 0);
     if (got > 0) {
       in_.append(buffer.data(), static_cast<std::size_t>(got));
       continue;
     }
-    if (got == 0 || (errno != EAGAIN && errno != EINTR)) return give_up(ErrorCode::unavailable, "the NVML child died");
+    if (got == 0 || (errno != EAGAIN && errno != EINTR))
+      return give_up(ErrorCode::unavailable, "the NVML child died");
     const Duration left = until - clock_.monotonic();
     if (left <= Duration{0}) break;
     pollfd wait{from_child_, POLLIN, 0};
     const auto wait_ms = static_cast<int>(left / std::chrono::milliseconds{1}) + 1;
     if (::poll(&wait, 1, wait_ms) == 0) break;  // counted in real time, whatever our clock says
   }
-  if (clock_.monotonic() - asked_at_ < limits_.answer_max) return Error{ErrorCode::unavailable, "no answer yet"};
-  return give_up(ErrorCode::deadline_exceeded, fmt::format("the driver has not answered for {}; its process was killed",
-                                                           to_text(limits_.answer_max)));
+  if (clock_.monotonic() - asked_at_ < limits_.answer_max)
+    return Error{ErrorCode::unavailable, "no answer yet"};
+  return give_up(ErrorCode::deadline_exceeded,
+                 fmt::format("the driver has not answered for {}; its process was killed",
+                             to_text(limits_.answer_max)));
 }
 
 Result<std::vector<GpuSample>> NvmlSampler::sample(Duration deadline) {
-  if (zombie_left()) return Error{ErrorCode::deadline_exceeded, "a process still hangs in the driver"};
-  if (clock_.monotonic() < quiet_until_) return Error{ErrorCode::unavailable, "waiting before the next try"};
+  if (zombie_left())
+    return Error{ErrorCode::deadline_exceeded, "a process still hangs in the driver"};
+  if (clock_.monotonic() < quiet_until_)
+    return Error{ErrorCode::unavailable, "waiting before the next try"};
   FAULTLINE_TRY(start());
   if (!asked_) {
-    if (::send(to_child_, "sample\n", 7, MSG_NOSIGNAL) != 7) return give_up(ErrorCode::unavailable, "the NVML child died");
+    if (::send(to_child_, "sample\n", 7, MSG_NOSIGNAL) != 7)
+      return give_up(ErrorCode::unavailable, "the NVML child died");
     asked_ = true;
     asked_at_ = clock_.monotonic();
   }

@@ -1,5 +1,6 @@
-// NVML behind a child process. A sick GPU can hang the driver inside any call, for ever and unkillably; so the calls are
-// made by a process of their own, which answers over a pipe within a deadline or is given up.
+// NVML behind a child process. A sick GPU can hang the driver inside any call, for ever and
+// unkillably; so the calls are made by a process of their own, which answers over a pipe within a
+// deadline or is given up.
 #pragma once
 
 #include <sys/types.h>
@@ -19,18 +20,22 @@ std::vector<std::string> nvml_child_command();
 class NvmlSampler final : public GpuSampler {
  public:
   struct Limits {
-    Duration answer_max = std::chrono::seconds{15};  // NVML may need seconds to start where persistence mode is off
-    Duration pause_min = std::chrono::seconds{10};   // before a new child after one that failed; doubles
+    Duration answer_max =
+        std::chrono::seconds{15};  // NVML may need seconds to start where persistence mode is off
+    Duration pause_min =
+        std::chrono::seconds{10};  // before a new child after one that failed; doubles
     Duration pause_max = std::chrono::minutes{5};
   };
   NvmlSampler(std::vector<std::string> command, const Clock& clock, Limits limits);
-  NvmlSampler(std::vector<std::string> command, const Clock& clock) : NvmlSampler(std::move(command), clock, Limits{}) {}
+  NvmlSampler(std::vector<std::string> command, const Clock& clock)
+      : NvmlSampler(std::move(command), clock, Limits{}) {}
   ~NvmlSampler() override;
   NvmlSampler(const NvmlSampler&) = delete;
   NvmlSampler& operator=(const NvmlSampler&) = delete;
 
-  /// Waits at most `deadline`, then says unavailable and looks for the answer at the next call. deadline_exceeded once the
-  /// child has not answered within its own limit: it is killed, and started again after a pause. not_found: no NVML here.
+  /// Waits at most `deadline`, then says unavailable and looks for the answer at the next call.
+  /// deadline_exceeded once the child has not answered within its own limit: it is killed, and
+  /// started again after a pause. not_found: no NVML here.
   Result<std::vector<GpuSample>> sample(Duration deadline) override;
 
  private:

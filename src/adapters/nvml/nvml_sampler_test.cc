@@ -26,7 +26,8 @@ __attribute__((constructor)) void become_child(int count, char** arguments, char
   ::_exit(nvml_child_main());
 }
 
-/// A driver's library of our own, made by the C compiler. FAKE_NVML_STATE names a file that tells it what to do.
+/// A driver's library of our own, made by the C compiler. FAKE_NVML_STATE names a file that tells
+/// it what to do.
 constexpr const char* fake_source = R"c(
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +79,10 @@ class NvmlTest : public testing::Test {
     std::string pattern = (fs::temp_directory_path() / "nvml-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
     std::ofstream(folder_ / "fake.c") << fake_source;
-    const auto made = run_process({"cc", "-shared", "-fPIC", "-o", (folder_ / "libfake.so").string(), (folder_ / "fake.c").string()},
-                                  {});
+    const auto made =
+        run_process({"cc", "-shared", "-fPIC", "-o", (folder_ / "libfake.so").string(),
+                     (folder_ / "fake.c").string()},
+                    {});
     built_ = made.ok() && made->exit_code == 0;
     ::setenv("FAULTLINE_NVML_LIBRARY", (folder_ / "libfake.so").c_str(), 1);
     ::setenv("FAKE_NVML_STATE", (folder_ / "state").c_str(), 1);
@@ -150,9 +153,11 @@ TEST_F(NvmlTest, WithoutALibraryOrADriverThereIsNone) {
 }
 
 TEST(NvmlLine, RefusesWhatIsNoAnswer) {
-  for (const char* line : {"", "null", "[]", "{}", "{\"gpus\":7}"}) EXPECT_FALSE(parse_nvml_line(line).ok()) << line;
+  for (const char* line : {"", "null", "[]", "{}", "{\"gpus\":7}"})
+    EXPECT_FALSE(parse_nvml_line(line).ok()) << line;
   EXPECT_TRUE(parse_nvml_line("{\"gpus\":[7,{\"pci\":3}]}").ok());
-  EXPECT_EQ(parse_nvml_line("{\"error\":\"x\",\"absent\":true}").error().code, ErrorCode::not_found);
+  EXPECT_EQ(parse_nvml_line("{\"error\":\"x\",\"absent\":true}").error().code,
+            ErrorCode::not_found);
 }
 
 }  // namespace

@@ -4,23 +4,22 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "adapters/process/process.h"
+#include "base/small_file.h"
 #include "base/text.h"
 
 namespace faultline {
 namespace {
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+constexpr std::uint64_t proc_file_bytes_max = 64 * 1024;
+
+std::string read_proc(const std::string& path) {
+  auto text = read_small_file("/proc/" + path, proc_file_bytes_max);
+  return text ? std::move(text).value() : std::string{};  // a process may end while it is read
 }
 
-std::string boot_id() { return std::string(trim(read_file("/proc/sys/kernel/random/boot_id"))); }
+std::string boot_id() { return std::string(trim(read_proc("sys/kernel/random/boot_id"))); }
 
 struct ProcessStat {
   char state = '?';
@@ -29,7 +28,7 @@ struct ProcessStat {
 };
 
 std::optional<ProcessStat> read_stat(std::int64_t pid) {
-  const std::string text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text = read_proc(std::to_string(pid) + "/stat");
   const auto close = text.rfind(')');  // the name before it may hold anything
   if (close == std::string::npos || close + 2 >= text.size()) return std::nullopt;
   const auto fields = split(std::string_view(text).substr(close + 2), ' ');

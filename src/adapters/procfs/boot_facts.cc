@@ -1,6 +1,6 @@
 #include "adapters/procfs/boot_facts.h"
 
-#include "agent/small_file.h"
+#include "base/small_file.h"
 #include "base/text.h"
 
 namespace faultline {

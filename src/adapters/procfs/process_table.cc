@@ -4,7 +4,7 @@
 #include <map>
 
 #include "agent/job_environment.h"
-#include "agent/small_file.h"
+#include "base/small_file.h"
 #include "base/text.h"
 
 namespace faultline {
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint64_t cgroup_bytes_max = 16 * 1024;
 constexpr std::uint64_t status_bytes_max = 16 * 1024;
-constexpr std::uint64_t environment_bytes_max = 256 * 1024;  // read up to here; what lies beyond is not seen
+constexpr std::uint64_t environment_bytes_max =
+    256 * 1024;  // read up to here; what lies beyond is not seen
 
 std::optional<std::uint32_t> real_user(std::string_view status) {
   for (const std::string_view line : split(status, '\n')) {
@@ -28,8 +29,10 @@ std::map<std::string, std::string, std::less<>> parse_environment(std::string_vi
   for (const std::string_view entry : split(text, '\0')) {
     const std::size_t equals = entry.find('=');
     const std::string_view name = entry.substr(0, equals);
-    const bool wanted = name.starts_with("SLURM_") || name.starts_with("FAULTLINE_") || name.starts_with("TORCHELASTIC_");
-    if (wanted && equals != std::string_view::npos) variables.emplace(name, entry.substr(equals + 1));
+    const bool wanted = name.starts_with("SLURM_") || name.starts_with("FAULTLINE_") ||
+                        name.starts_with("TORCHELASTIC_");
+    if (wanted && equals != std::string_view::npos)
+      variables.emplace(name, entry.substr(equals + 1));
   }
   return variables;
 }
@@ -59,7 +62,8 @@ std::optional<ProcessOrigin> ProcfsTable::origin(std::int64_t pid) {
   const auto cgroup = read_small_file(folder / "cgroup", cgroup_bytes_max);
   const std::string scheduled = cgroup.ok() ? job_of_cgroup(cgroup.value()) : std::string();
   const auto text = read_file_part(folder / "environ", 0, environment_bytes_max);
-  const auto variables = parse_environment(text.ok() ? std::string_view(text.value()) : std::string_view());
+  const auto variables =
+      parse_environment(text.ok() ? std::string_view(text.value()) : std::string_view());
   const auto lookup = [&](std::string_view name) -> std::optional<std::string> {
     const auto it = variables.find(name);
     return it == variables.end() ? std::nullopt : std::optional(it->second);

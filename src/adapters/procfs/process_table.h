@@ -1,5 +1,5 @@
-// Which job a process belongs to. Its cgroup is the scheduler's word; its environment is the user's, and is believed only
-// where it agrees or where there is no such cgroup.
+// Which job a process belongs to. Its cgroup is the scheduler's word; its environment is the
+// user's, and is believed only where it agrees or where there is no such cgroup.
 #pragma once
 
 #include <filesystem>

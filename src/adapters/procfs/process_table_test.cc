@@ -45,7 +45,9 @@ TEST(JobOfCgroup, KnowsBothVersions) {
 
 TEST_F(ProcfsTest, EnvironmentThatAgreesWithTheCgroupSaysMore) {
   using namespace std::string_literals;
-  const auto found = origin(v2, "A=1\0SLURM_JOB_ID=55\0SLURM_ARRAY_JOB_ID=50\0SLURM_ARRAY_TASK_ID=5\0SLURM_RESTART_COUNT=2\0SLURM_PROCID=3\0"s);
+  const auto found = origin(
+      v2,
+      "A=1\0SLURM_JOB_ID=55\0SLURM_ARRAY_JOB_ID=50\0SLURM_ARRAY_TASK_ID=5\0SLURM_RESTART_COUNT=2\0SLURM_PROCID=3\0"s);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->job, "50_5");
   EXPECT_EQ(found->restart, 2U);

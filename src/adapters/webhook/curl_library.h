@@ -1,12 +1,14 @@
-// libcurl, loaded when the first webhook is configured. One program serves every verb, and libcurl brings some forty
-// libraries with it: linked, they would cost each node's agent megabytes of memory for something that it never does.
+// libcurl, loaded when the first webhook is configured. One program serves every verb, and libcurl
+// brings some forty libraries with it: linked, they would cost each node's agent megabytes of
+// memory for something that it never does.
 #pragma once
 
 #include <curl/curl.h>
 
 namespace faultline {
 
-/// The functions of libcurl that we use; all null if it is not installed. The types are libcurl's own.
+/// The functions of libcurl that we use; all null if it is not installed. The types are libcurl's
+/// own.
 struct CurlLibrary {
   decltype(&::curl_global_init) global_init = nullptr;
   decltype(&::curl_easy_init) easy_init = nullptr;

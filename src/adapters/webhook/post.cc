@@ -82,12 +82,11 @@ PostResult judge(CURL* curl, const std::string& answer) {
 
 }  // namespace
 
-void prepare_posts() {
-  static_cast<void>(curl_library());
-}
+void prepare_posts() { static_cast<void>(curl_library()); }
 
 PostResult post(const PostRequest& request) {
-  if (!curl_library().loaded()) return {false, false, Duration{0}, "libcurl is not installed: apt-get install libcurl4"};
+  if (!curl_library().loaded())
+    return {false, false, Duration{0}, "libcurl is not installed: apt-get install libcurl4"};
   const std::unique_ptr<CURL, CurlDeleter> curl(curl_library().easy_init());
   const auto headers = header_list(request.headers);
   if (!curl || !headers) return {false, true, Duration{0}, "out of memory"};
@@ -96,8 +95,10 @@ PostResult post(const PostRequest& request) {
   curl_library().easy_setopt(curl.get(), CURLOPT_URL, request.url.c_str());
   curl_library().easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
   curl_library().easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 0L);
-  curl_library().easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);  // other threads must not be interrupted
-  curl_library().easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT_MS, milliseconds(request.connect_deadline));
+  curl_library().easy_setopt(curl.get(), CURLOPT_NOSIGNAL,
+                             1L);  // other threads must not be interrupted
+  curl_library().easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT_MS,
+                             milliseconds(request.connect_deadline));
   curl_library().easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, milliseconds(request.answer_deadline));
   curl_library().easy_setopt(curl.get(), CURLOPT_SSL_VERIFYPEER, 1L);
   curl_library().easy_setopt(curl.get(), CURLOPT_SSL_VERIFYHOST, 2L);
@@ -105,7 +106,7 @@ PostResult post(const PostRequest& request) {
   curl_library().easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
   curl_library().easy_setopt(curl.get(), CURLOPT_POSTFIELDS, request.body.data());
   curl_library().easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE_LARGE,
-                   static_cast<curl_off_t>(request.body.size()));
+                             static_cast<curl_off_t>(request.body.size()));
   curl_library().easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, keep_start);
   curl_library().easy_setopt(curl.get(), CURLOPT_WRITEDATA, &answer);
   curl_library().easy_setopt(curl.get(), CURLOPT_NOPROGRESS, 0L);

@@ -7,14 +7,15 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
+#include "base/small_file.h"
 #include "base/text.h"
 
 namespace faultline {
 namespace {
 
 constexpr std::size_t secret_bytes_max = 4096;
+constexpr std::uint64_t file_bytes_max = 1 << 20;
 
 }  // namespace
 
@@ -44,12 +45,11 @@ Result<std::string> read_secret_file(const std::string& path) {
     return Error{ErrorCode::permission_denied,
                  "secret file " + path + " can be read by others: chmod 600 it"};
   }
-  std::ifstream file(path);
-  std::string line;
-  if (!S_ISREG(status.st_mode) || !std::getline(file, line)) {
+  auto content = read_small_file(path, file_bytes_max);
+  if (!S_ISREG(status.st_mode) || !content || content->empty()) {
     return Error{ErrorCode::invalid_argument, "secret file " + path + " is empty or no file"};
   }
-  const std::string secret(trim(line));
+  const std::string secret(trim(content->substr(0, content->find('\n'))));
   if (secret.empty() || secret.size() > secret_bytes_max) {
     return Error{ErrorCode::invalid_argument,
                  "secret file " + path + " holds no secret of 1 to 4096 bytes"};

@@ -1,4 +1,4 @@
-#include "agent/small_file.h"
+#include "base/small_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,7 +17,8 @@ Error file_error(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<std::string> read_file_part(const std::filesystem::path& path, std::uint64_t offset, std::uint64_t bytes) {
+Result<std::string> read_file_part(const std::filesystem::path& path, std::uint64_t offset,
+                                   std::uint64_t bytes) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return file_error(path);
   std::string out;
@@ -41,14 +42,16 @@ Result<std::string> read_file_part(const std::filesystem::path& path, std::uint6
 Result<std::string> read_small_file(const std::filesystem::path& path, std::uint64_t bytes_max) {
   auto content = read_file_part(path, 0, bytes_max + 1);
   if (content.ok() && content->size() > bytes_max) {
-    return Error{ErrorCode::exhausted, fmt::format("{}: longer than {} bytes", path.string(), bytes_max)};
+    return Error{ErrorCode::exhausted,
+                 fmt::format("{}: longer than {} bytes", path.string(), bytes_max)};
   }
   return content;
 }
 
 Status write_small_file(const std::filesystem::path& path, std::string_view content, bool sync) {
   const std::filesystem::path beside = path.string() + ".new";
-  const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int descriptor =
+      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) return file_error(beside);
   bool good = true;
   while (good && !content.empty()) {
