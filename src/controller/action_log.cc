@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/person_request.h"
+
 namespace faultline {
 namespace {
 
@@ -47,12 +49,22 @@ Result<ActionHistory> load_history(Store& store, Instant since) {
   const auto requests = store.requests({history_entries_max, since});
   if (!requests) return requests.error();
   for (const auto& request : *requests) {
-    const bool taken = !request.answer.empty() && !request.answer.starts_with("refused");
+    const bool taken = kind_of_answer(request.answer) == AnswerKind::taken;
     const bool answers = request.request == "approve" || request.request == "deny";
     if (taken && answers)
       remember_answer(history, request.request == "approve", request.target, request.who);
   }
   return history;
+}
+
+Result<std::vector<ActionHistory::Silence>> load_silences(Store& store, Instant now) {
+  const auto requests = store.requests({history_entries_max, now - silence_max});
+  if (!requests) return requests.error();
+  std::vector<ActionHistory::Silence> silences;
+  for (const auto& silence : silences_of(*requests)) {
+    if (silence.holds(now)) silences.push_back({silence.subject, silence.until, silence.by});
+  }
+  return silences;
 }
 
 void set_outcome(ActionHistory& history, const Outcome& outcome) {

@@ -30,6 +30,9 @@ class StoreJournal final : public Journal {
 /// Reads the history that policy needs: actions decided since `since`, and the people's answers.
 Result<ActionHistory> load_history(Store& store, Instant since);
 
+/// The silences that hold at `now`, as the store has them.
+Result<std::vector<ActionHistory::Silence>> load_silences(Store& store, Instant now);
+
 /// What a person said about a decision; the last word counts.
 void remember_answer(ActionHistory& history, bool approved, const std::string& decision,
                      const std::string& who);

@@ -51,6 +51,9 @@ Status Controller::start() {
   auto history = load_history(store_, now - options_.limits.repeat_window);
   if (!history) return history.error();
   history_ = std::move(history).value();
+  auto silences = load_silences(store_, now);
+  if (!silences) return silences.error();
+  history_.silences = std::move(silences).value();
   const auto states = store_.node_states();
   if (!states) return states.error();
   for (const auto& state : *states) node_states_[state.node] = state;

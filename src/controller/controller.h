@@ -111,6 +111,9 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void note_store(const Status& status, std::string_view what);
   Result<std::string> answer_decision(const std::string& who, bool approve,
                                       const std::string& target);
+  Result<std::string> answer_return(const PersonRequest& request);
+  Result<std::string> answer_silence(const PersonRequest& request);
+  Result<std::string> answer_unsilence(const PersonRequest& request);
 
   const Catalog& catalog_;
   Store& store_;

@@ -5,6 +5,7 @@
 #include "controller/controller.h"
 #include "model/names.h"
 #include "policy/policy.h"
+#include "store/person_request.h"
 
 namespace faultline {
 namespace {
@@ -207,20 +208,60 @@ void Controller::answer_requests() {
     Result<std::string> answer =
         Error{ErrorCode::invalid_argument, "unknown request '" + request.request + "'"};
     if (request.request == "return") {
-      const Decision decision = decide_return(request.target, request.who, judged_view_, history_,
-                                              options_.mode, clock_.now());
-      if (decision.ruling == Ruling::act)
-        history_.entries.push_back({decision.action, decision.decided_at, {}, {}});
-      publish_decision(decision);
-      answer = std::string(to_text(decision.ruling)) + ": " + decision.detail;
+      answer = answer_return(request);
     } else if (request.request == "approve" || request.request == "deny") {
       answer = answer_decision(request.who, request.request == "approve", request.target);
+    } else if (request.request == "silence") {
+      answer = answer_silence(request);
+    } else if (request.request == "unsilence") {
+      answer = answer_unsilence(request);
     }
-    note_store(store_.answer_request(request.number,
-                                     answer ? *answer : "refused: " + answer.error().message),
-               "request");
+    note_store(store_.answer_request(request.number, answer_text(answer)), "request");
     counters_.add("controller_requests_total");
   }
+  if (requests->empty()) return;
+  // Read back, so that the guards see what the next life of this controller would.
+  auto silences = load_silences(store_, clock_.now());
+  note_store(silences ? ok_status() : Status(silences.error()), "silences");
+  if (silences) history_.silences = std::move(silences).value();
+}
+
+Result<std::string> Controller::answer_return(const PersonRequest& request) {
+  const Decision decision = decide_return(request.target, request.who, judged_view_, history_,
+                                          options_.mode, clock_.now());
+  if (decision.ruling == Ruling::act)
+    history_.entries.push_back({decision.action, decision.decided_at, {}, {}});
+  publish_decision(decision);
+  if (decision.reason == Reason::node_unknown)
+    return Error{ErrorCode::not_found, decision.detail + "; `faultline nodes` lists those it does"};
+  return std::string(to_text(decision.ruling)) + ": " + decision.detail;
+}
+
+Result<std::string> Controller::answer_silence(const PersonRequest& request) {
+  const auto target = parse_silence(request.target);
+  if (!target) return target.error();
+  const std::string& node = target->subject.node;
+  if (!node.empty() && judged_view_.node(node) == nullptr) {
+    return Error{ErrorCode::not_found,
+                 "the scheduler does not know " + node + "; `faultline nodes` lists those it does"};
+  }
+  const Instant until = request.at + target->length;
+  if (until <= clock_.now())
+    return Error{ErrorCode::deadline_exceeded, "it ended at " + to_text(until) + " already"};
+  return "silenced " + target->subject.text() + " until " + to_text(until) + " as s-" +
+         std::to_string(request.number);
+}
+
+Result<std::string> Controller::answer_unsilence(const PersonRequest& request) {
+  const Instant now = clock_.now();
+  const auto requests = store_.requests({open_verdicts_max, now - silence_max});
+  if (!requests) return requests.error();
+  for (const auto& silence : silences_of(*requests)) {
+    if (silence.id != request.target || !silence.holds(now)) continue;
+    return "ended " + silence.id + " on " + silence.subject.text();
+  }
+  return Error{ErrorCode::not_found, "no silence " + request.target +
+                                         " is in force; `faultline silences` lists those that are"};
 }
 
 Result<std::string> Controller::answer_decision(const std::string& who, bool approve,

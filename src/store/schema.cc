@@ -41,7 +41,14 @@ CREATE TABLE history (
 CREATE INDEX history_id ON history (noun, id);
 )sql";
 
-constexpr std::array migrations = {version_1};
+// What was kept before its time was is as old as the migration: it goes with the rest, later.
+constexpr const char* version_2 = R"sql(
+ALTER TABLE history ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
+UPDATE history SET at = CAST(strftime('%s', 'now') AS INTEGER) * 1000000000;
+CREATE INDEX history_at ON history (at);
+)sql";
+
+constexpr std::array migrations = {version_1, version_2};
 
 Result<std::int64_t> version_of(Database& database) {
   auto statement = database.prepare("PRAGMA user_version");

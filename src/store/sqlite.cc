@@ -89,7 +89,19 @@ Database::~Database() {
   sqlite3_close_v2(handle_);
 }
 
+Status Database::check_in_place() {
+  int moved = 0;
+  // One stat of the path against the file that is open.
+  sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  if (moved == 0) return ok_status();
+  return Error{ErrorCode::unavailable,
+               std::string("the database under ") + sqlite3_db_filename(handle_, "main") +
+                   " was replaced or deleted while it was open: nothing is written into the old "
+                   "one; put it back or restart to use what is there now"};
+}
+
 Result<Statement> Database::prepare(const char* sql) {
+  FAULTLINE_TRY(check_in_place());
   auto& statement = prepared_[sql];
   if (statement == nullptr && sqlite3_prepare_v3(handle_, sql, -1, SQLITE_PREPARE_PERSISTENT,
                                                  &statement, nullptr) != SQLITE_OK) {

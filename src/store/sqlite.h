@@ -52,6 +52,8 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   /// `sql` must be a string literal: it is the key of the cache of prepared statements.
+  /// unavailable if the file is not the one under its path any more: what went into it would be
+  /// lost, and what came out of it is not what others see.
   Result<Statement> prepare(const char* sql);
   Status execute(const std::string& script);
   /// Rows changed by the last statement.
@@ -62,6 +64,7 @@ class Database {
 
  private:
   explicit Database(sqlite3* handle) : handle_(handle) {}
+  Status check_in_place();
   sqlite3* handle_;
   std::map<const char*, sqlite3_stmt*> prepared_;
 };

@@ -68,7 +68,7 @@ Status SqliteStore::put_verdict(const Verdict& verdict) {
       FAULTLINE_TRY(link.bind(event).bind(verdict.id).run());
     }
   }
-  FAULTLINE_TRY(remember("verdict", verdict.id, body));
+  FAULTLINE_TRY(remember("verdict", verdict.id, verdict.updated_at, body));
   return transaction.value().commit();
 }
 
@@ -104,7 +104,7 @@ Status SqliteStore::put_decision(const Decision& decision) {
       put, "INSERT OR REPLACE INTO decisions (id, verdict, decided_at, body) VALUES (?,?,?,?)");
   FAULTLINE_TRY(
       put.bind(decision.id).bind(decision.verdict).bind(ns(decision.decided_at)).bind(body).run());
-  FAULTLINE_TRY(remember("decision", decision.id, body));
+  FAULTLINE_TRY(remember("decision", decision.id, decision.decided_at, body));
   return transaction.value().commit();
 }
 
@@ -148,7 +148,7 @@ Status SqliteStore::record_outcome(const Outcome& outcome) {
   FAULTLINE_TRY(update.bind(body).bind(std::int64_t{settled ? 1 : 0}).bind(outcome.action).run());
   if (database_->changes() == 0)
     return Error{ErrorCode::conflict, outcome.action + " has no open intent"};
-  FAULTLINE_TRY(remember("outcome", outcome.action, body));
+  FAULTLINE_TRY(remember("outcome", outcome.action, outcome.at, body));
   return transaction.value().commit();
 }
 
@@ -199,9 +199,10 @@ Result<std::vector<ActionRecord>> SqliteStore::actions(const Page& page) {
   return read_actions(std::move(select));
 }
 
-Status SqliteStore::remember(std::string_view noun, std::string_view id, std::string_view body) {
-  FAULTLINE_SQL(insert, "INSERT INTO history (noun, id, body) VALUES (?,?,?)");
-  return insert.bind(noun).bind(id).bind(body).run();
+Status SqliteStore::remember(std::string_view noun, std::string_view id, Instant at,
+                             std::string_view body) {
+  FAULTLINE_SQL(insert, "INSERT INTO history (noun, id, at, body) VALUES (?,?,?,?)");
+  return insert.bind(noun).bind(id).bind(ns(at)).bind(body).run();
 }
 
 }  // namespace faultline

@@ -57,7 +57,7 @@ class SqliteStore final : public Store {
 
  private:
   /// Keeps an earlier or present state of a noun for the audit.
-  Status remember(std::string_view noun, std::string_view id, std::string_view body);
+  Status remember(std::string_view noun, std::string_view id, Instant at, std::string_view body);
   Result<std::vector<PersonRequest>> read_requests(sqlite::Statement statement);
 
   std::unique_ptr<sqlite::Database> database_;

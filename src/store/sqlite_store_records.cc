@@ -32,7 +32,7 @@ Status SqliteStore::put_node_state(const NodeState& state) {
   const std::string body = dump(to_json(state));
   FAULTLINE_SQL(put, "INSERT OR REPLACE INTO node_states (node, body) VALUES (?,?)");
   FAULTLINE_TRY(put.bind(state.node).bind(body).run());
-  FAULTLINE_TRY(remember("node_state", state.node, body));
+  FAULTLINE_TRY(remember("node_state", state.node, state.since, body));
   return transaction.value().commit();
 }
 
@@ -100,9 +100,10 @@ Result<std::vector<PersonRequest>> SqliteStore::open_requests() {
 
 Result<std::vector<PersonRequest>> SqliteStore::requests(const Page& page) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(select,
-                "SELECT number, request, target, who, at, answer FROM requests WHERE at >= ? ORDER "
-                "BY number LIMIT ?");
+  FAULTLINE_SQL(
+      select,
+      "SELECT * FROM (SELECT number, request, target, who, at, answer FROM requests WHERE "
+      "at >= ? ORDER BY number DESC LIMIT ?) ORDER BY number");
   select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
   return read_requests(std::move(select));
 }
@@ -141,6 +142,8 @@ Result<std::optional<std::string>> SqliteStore::value(const std::string& name) {
 
 Result<std::uint64_t> SqliteStore::retain(Instant now, Duration keep) {
   const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(forget, "DELETE FROM history WHERE at < ?");
+  FAULTLINE_TRY(forget.bind(ns(now - keep)).run());
   FAULTLINE_SQL(remove,
                 "DELETE FROM events WHERE received_at < ? AND NOT EXISTS (SELECT 1 FROM evidence "
                 "WHERE event = events.id)");

@@ -24,12 +24,13 @@ namespace faultline {
 
 enum class Access { read_only, read_write };
 
-/// A request a person left in the store: `faultline approve|deny|return` on the controller's host.
+/// A request a person left in the store: `faultline approve|deny|return|silence|unsilence` on the
+/// controller's host.
 struct PersonRequest {
   std::int64_t number = 0;
-  std::string request;  // approve, deny, return, silence
-  std::string target;
-  std::string who;  // user name and uid
+  std::string request;  // approve, deny, return, silence, unsilence
+  std::string target;   // of a silence: store/person_request.h
+  std::string who;      // user name and uid
   Instant at;
   std::string answer;  // "" until the controller took it
 };
@@ -91,7 +92,8 @@ class Store {
   /// Returns its number.
   virtual Result<std::int64_t> put_request(const PersonRequest& request) = 0;
   virtual Result<std::vector<PersonRequest>> open_requests() = 0;
-  virtual Result<std::vector<PersonRequest>> requests(const Page& page) = 0;  // oldest first
+  /// The newest `limit`, oldest first.
+  virtual Result<std::vector<PersonRequest>> requests(const Page& page) = 0;
   virtual Status answer_request(std::int64_t number, const std::string& answer) = 0;
   virtual Result<std::optional<PersonRequest>> request(std::int64_t number) = 0;
 
@@ -99,7 +101,8 @@ class Store {
   virtual Status put_value(const std::string& name, const std::string& value) = 0;
   virtual Result<std::optional<std::string>> value(const std::string& name) = 0;
 
-  /// Deletes events and samples older than `keep` that no verdict refers to. Returns how many.
+  /// Deletes events older than `keep` that no verdict refers to, and the earlier states of nouns
+  /// that were taken longer ago: the newest state of each stays. Returns how many events.
   virtual Result<std::uint64_t> retain(Instant now, Duration keep) = 0;
   /// A consistent copy while in use.
   virtual Status backup(const std::filesystem::path& to) = 0;

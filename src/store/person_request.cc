@@ -1,0 +1,117 @@
+#include "store/person_request.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "model/names.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::string_view refused = "refused: ";
+constexpr std::string_view not_found = "not found: ";
+constexpr std::size_t shown_bytes_max = 80;
+constexpr std::uint32_t length_count_max =
+    100'000;  // so many days are still nanoseconds in 64 bits
+
+Error wrong(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
+
+/// The first word of `text`, which loses it.
+std::string_view take_word(std::string_view& text) {
+  const auto end = std::min(text.find(' '), text.size());
+  const auto word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+std::optional<Subject> subject_of(std::string_view text) {
+  if (auto subject = Subject::parse(text)) return subject;
+  if (valid_node_name(text)) return Subject::of_node(std::string(text));
+  return std::nullopt;
+}
+
+std::string silence_id(const PersonRequest& request) {
+  return "s-" + std::to_string(request.number);
+}
+
+}  // namespace
+
+std::optional<Duration> parse_length(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  const auto count = parse_number<std::uint32_t>(text.substr(0, text.size() - 1));
+  if (!count || *count > length_count_max) return std::nullopt;
+  switch (text.back()) {
+    case 's': return std::chrono::seconds{*count};
+    case 'm': return std::chrono::minutes{*count};
+    case 'h': return std::chrono::hours{*count};
+    case 'd': return std::chrono::hours{24} * *count;
+    default: return std::nullopt;
+  }
+}
+
+Result<SilenceTarget> parse_silence(std::string_view target) {
+  const auto subject_text = take_word(target);
+  const auto length_text = take_word(target);
+  const auto subject = subject_of(subject_text);
+  if (!subject) {
+    return wrong("'" + printable(subject_text, shown_bytes_max) +
+                 "' is nothing that can be silenced: give a node, gpu:NODE/PCI, job:ID, another "
+                 "subject as `faultline verdicts` spells it, or cluster");
+  }
+  const auto length = parse_length(length_text);
+  if (!length || *length <= Duration{} || *length > silence_max) {
+    return wrong("'" + printable(length_text, shown_bytes_max) +
+                 "' is no length for a silence: give 90s, 30m, 2h or 3d, at most 7d");
+  }
+  const auto reason = trim(target);
+  if (reason.empty() || printable(reason, silence_reason_bytes_max) != reason) {
+    return wrong("a silence needs a reason of one line, at most " +
+                 std::to_string(silence_reason_bytes_max) +
+                 " bytes, for those who wonder why nothing is done");
+  }
+  return SilenceTarget{*subject, *length, std::string(reason)};
+}
+
+std::vector<Silence> silences_of(const std::vector<PersonRequest>& requests) {
+  std::vector<Silence> silences;
+  for (const auto& request : requests) {
+    if (kind_of_answer(request.answer) != AnswerKind::taken) continue;
+    if (request.request == "silence") {
+      const auto target = parse_silence(request.target);
+      if (!target) continue;  // of another version of this program
+      silences.push_back({silence_id(request),
+                          target->subject,
+                          request.at,
+                          request.at + target->length,
+                          request.who,
+                          target->reason,
+                          {},
+                          {}});
+    } else if (request.request == "unsilence") {
+      for (auto& silence : silences) {
+        if (silence.id != request.target || known(silence.ended_at)) continue;
+        silence.ended_at = request.at;
+        silence.ended_by = request.who;
+      }
+    }
+  }
+  return silences;
+}
+
+std::string answer_text(const Result<std::string>& answer) {
+  if (answer) return *answer;
+  const bool missing = answer.error().code == ErrorCode::not_found;
+  return std::string(missing ? not_found : refused) + answer.error().message;
+}
+
+AnswerKind kind_of_answer(std::string_view answer) {
+  if (answer.empty()) return AnswerKind::open;
+  if (answer.starts_with(not_found)) return AnswerKind::not_found;
+  // A ruling of the guards is an answer, too.
+  for (const std::string_view no :
+       {refused, std::string_view("hold: "), std::string_view("deny: ")})
+    if (answer.starts_with(no)) return AnswerKind::refused;
+  return AnswerKind::taken;
+}
+
+}  // namespace faultline

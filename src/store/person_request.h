@@ -1,0 +1,51 @@
+// What people ask of the controller, as the text that lies in the store and travels over the wire:
+// the target of a request, its answer, and the silences that follow from both. Pure functions, so
+// that a running controller, one that just started and `faultline silences` cannot differ.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/subject.h"
+#include "store/store.h"
+
+namespace faultline {
+
+/// A silence is a promise to come back. One that outlives a week is a policy, and belongs there.
+inline constexpr Duration silence_max = std::chrono::hours{24 * 7};
+inline constexpr std::size_t silence_reason_bytes_max = 200;
+
+/// The target of a "silence": "node:n3 2h new cable on port 3".
+struct SilenceTarget {
+  Subject subject;
+  Duration length{};
+  std::string reason;
+};
+/// `subject` may be the bare name of a node. invalid_argument, with what was expected.
+Result<SilenceTarget> parse_silence(std::string_view target);
+/// "90s", "30m", "2h", "7d".
+std::optional<Duration> parse_length(std::string_view text);
+
+struct Silence {
+  std::string id;  // "s-" and the number of its request
+  Subject subject;
+  Instant since, until;
+  std::string by, reason;
+  Instant ended_at;  // by a person, ahead of `until`; unknown otherwise
+  std::string ended_by;
+
+  [[nodiscard]] bool holds(Instant now) const { return !known(ended_at) && now < until; }
+};
+/// Every silence that was taken among `requests` (oldest first), whether or not it still holds.
+std::vector<Silence> silences_of(const std::vector<PersonRequest>& requests);
+
+/// How a controller's answer is kept: "not found: ..." and "refused: ..." are its two ways to say
+/// no.
+std::string answer_text(const Result<std::string>& answer);
+enum class AnswerKind { open, taken, refused, not_found };
+AnswerKind kind_of_answer(std::string_view answer);
+
+}  // namespace faultline
