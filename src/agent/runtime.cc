@@ -148,8 +148,8 @@ void AgentRuntime::hear(const LauncherPeer& peer, const LauncherMessage& message
   switch (message.verb) {
     case LauncherVerb::rank_started: break;
     case LauncherVerb::rank_exited: rank_exited(message, *rank); break;
-    case LauncherVerb::progress_stalled: progress(message); break;
-    case LauncherVerb::progress_resumed: counters_.add("agent_progress_resumed_total"); break;
+    case LauncherVerb::progress_stalled: progress(EventKind::progress_stalled, message); break;
+    case LauncherVerb::progress_resumed: progress(EventKind::progress_resumed, message); break;
     case LauncherVerb::await_ruling: await_ruling(peer, message.attempt); break;
   }
 }
@@ -207,11 +207,11 @@ void AgentRuntime::rank_exited(const LauncherMessage& message, RankRegistry::Ran
   outbox_.add(std::move(event));
 }
 
-void AgentRuntime::progress(const LauncherMessage& message) {
+void AgentRuntime::progress(EventKind kind, const LauncherMessage& message) {
   const auto ms = [](Duration duration) {
     return std::to_string(duration / std::chrono::milliseconds{1});
   };
-  Event event = about_rank(EventKind::progress_stalled, message);
+  Event event = about_rank(kind, message);
   event.fields = {{"silent_ms", ms(message.silent)}, {"usual_ms", ms(message.usual)}};
   outbox_.add(std::move(event));
 }

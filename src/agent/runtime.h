@@ -98,7 +98,7 @@ class AgentRuntime {
   void refuse(const LauncherPeer& peer, const AttemptId& attempt, const std::string& why);
   void rank_started(const LauncherPeer& peer, const LauncherMessage& message);
   void rank_exited(const LauncherMessage& message, RankRegistry::Rank& rank);
-  void progress(const LauncherMessage& message);
+  void progress(EventKind kind, const LauncherMessage& message);
   void await_ruling(const LauncherPeer& peer, const AttemptId& attempt);
   void forget_connections();
   [[nodiscard]] Event about_rank(EventKind kind, const LauncherMessage& message) const;

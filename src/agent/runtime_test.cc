@@ -363,6 +363,23 @@ TEST_F(RuntimeTest, RankItsLogAndItsEnd) {
   EXPECT_EQ(order.back(), EventKind::rank_exited) << "after the lines that say why";
 }
 
+TEST_F(RuntimeTest, AStallAndItsEndAreTwoFacts) {
+  run_for(seconds{1});
+  door_.say(peer_, message(LauncherVerb::rank_started));
+  for (const LauncherVerb verb : {LauncherVerb::progress_stalled, LauncherVerb::progress_resumed}) {
+    LauncherMessage about = message(verb);
+    about.silent = seconds{300};
+    about.usual = seconds{20};
+    door_.say(peer_, about);
+    run_for(seconds{1});
+  }
+  ASSERT_EQ(uplink_.of(EventKind::progress_stalled).size(), 1U);
+  ASSERT_EQ(uplink_.of(EventKind::progress_resumed).size(), 1U);
+  const Event& resumed = uplink_.of(EventKind::progress_resumed)[0];
+  EXPECT_EQ(resumed.subject.text(), "rank:77#1/2@n3");
+  EXPECT_EQ(resumed.field("silent_ms"), "300000");
+}
+
 TEST_F(RuntimeTest, AnnouncementRepeatedAfterAReconnectionIsOneEvent) {
   run_for(seconds{1});
   const LauncherMessage start = message(LauncherVerb::rank_started);

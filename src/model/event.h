@@ -41,15 +41,16 @@ enum class EventKind {
   source_gap,        // lines were lost: fields why (rotated, truncated, overrun, binary, too_long,
                      // spool_full), lines, bytes
   agent_started,
-  agent_lost,      // no heartbeat for longer than the limit
-  test_finished,   // site's own node test; fields exit_code
-  outcome,         // an action's outcome; fields action, kind, status
-  person_request,  // fields request (approve, deny, return), target, who
+  agent_lost,        // no heartbeat for longer than the limit
+  test_finished,     // site's own node test; fields exit_code
+  outcome,           // an action's outcome; fields action, kind, status
+  person_request,    // fields request (approve, deny, return), target, who
+  progress_resumed,  // output after a stall that was reported; fields silent_ms, usual_ms
 };
 FAULTLINE_ENUM_NAMES(EventKind, "log_signature", "gpu_identity", "gpu_sample", "rank_started",
                      "rank_exited", "progress_stalled", "attempt_started", "attempt_ended",
                      "node_seen", "node_boot", "source_gap", "agent_started", "agent_lost",
-                     "test_finished", "outcome", "person_request");
+                     "test_finished", "outcome", "person_request", "progress_resumed");
 
 /// Whose clock `observed_at` was read from. Clocks of different nodes differ; `controller` is the
 /// only common one.

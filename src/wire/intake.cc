@@ -31,6 +31,7 @@ bool above_an_agent(const Event& event) {
     case EventKind::rank_started:
     case EventKind::rank_exited:
     case EventKind::progress_stalled:
+    case EventKind::progress_resumed:
     case EventKind::node_boot:
     case EventKind::source_gap:
     case EventKind::agent_started: break;

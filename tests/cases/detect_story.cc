@@ -203,7 +203,9 @@ class Story {
     if (kind == "end") return take_end(rest);
     if (kind == "exit") return take_exit(rest);
     if (kind == "stalled")
-      return take_rank_event(EventKind::progress_stalled, EventSource::agent, rest);
+      return take_rank_event(EventKind::progress_stalled, EventSource::launcher, rest);
+    if (kind == "resumed")
+      return take_rank_event(EventKind::progress_resumed, EventSource::launcher, rest);
     if (kind == "node")
       return take_node_event(EventKind::node_seen, EventSource::scheduler, "state", rest);
     if (kind == "agent_lost")
