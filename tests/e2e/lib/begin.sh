@@ -13,11 +13,12 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/faultline-e2e.XXXXXX")
 . "$here/tests/e2e/lib/slurm.sh"
 if [[ -n ${KEEP:-} ]]; then at_exit "echo 'kept: $work'"; else at_exit "rm -rf '$work'"; fi
 
+cluster_options=() # more options of `slurm_cluster up`
 # A Slurm of n1..nN with a whole faultline beside it, in mode act.
 start_slurm_with_faultline() { # COUNT [OPTIONS OF 'serve'...]
   local count=$1; shift
   export FAULTLINE_SLURM_DIR=$work/slurm
-  start_cluster -n "$count" >"$work/cluster.log" 2>&1
+  start_cluster -n "$count" "${cluster_options[@]}" >"$work/cluster.log" 2>&1
   local nodes=() i
   for ((i = 1; i <= count; i++)); do nodes+=("n$i"); done
   make_certificates "${nodes[@]}"

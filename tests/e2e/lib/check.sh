@@ -41,7 +41,11 @@ trap run_cleanups EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# What a test shows of its state when a check has failed; a library may put more into it.
+show_state() { :; }
+
 finish() {
+  ((checks_failed == 0)) || show_state || true
   printf '%d passed, %d failed\n' "$checks_passed" "$checks_failed"
   # A test that checked nothing has not passed.
   if ((checks_failed == 0 && checks_passed > 0)); then exit 0; else exit 1; fi

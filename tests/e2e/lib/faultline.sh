@@ -12,6 +12,7 @@ free_ports() {
 }
 faultline_port=${FAULTLINE_PORT:-$(free_ports)}
 controller_pid='' agent_pids=()
+store=$work/faultline.db
 
 make_certificates() { # NODES...
   "$FAULTLINE" pki init --dir "$work/pki" >/dev/null
@@ -26,7 +27,7 @@ healthy() { curl -fsS -o /dev/null "http://127.0.0.1:$((faultline_port + 1))/hea
 start_controller() { # OPTIONS OF 'serve'...
   # A test cluster is so small that the shipped tenth of its nodes would be a single one.
   [[ -s $work/serve.toml ]] || printf '[limits]\ndrained_share_max = 0.4\n' >"$work/serve.toml"
-  "$FAULTLINE" serve --config "$work/serve.toml" --store "$work/faultline.db" \
+  "$FAULTLINE" serve --config "$work/serve.toml" --store "$store" \
     --listen "127.0.0.1:$faultline_port" --status-listen "127.0.0.1:$((faultline_port + 1))" \
     --tls-cert "$work/pki/localhost.crt" --tls-key "$work/pki/localhost.key" --tls-ca "$work/pki/ca.crt" \
     "$@" >>"$work/serve.log" 2>&1 &
@@ -70,7 +71,7 @@ stop_faultline() {
   stop_controller
 }
 
-ask() { "$FAULTLINE" "$@" --store "$work/faultline.db"; } # a question to the controller's store
+ask() { "$FAULTLINE" "$@" --store "$store"; } # a question to the controller's store
 
 # Writes a line into a node's kernel log as rsyslog would.
 kernel_line() { # NODE TEXT
@@ -85,6 +86,12 @@ ecc_error() { # NODE [PCI ADDRESS]
   kernel_line "$1" "NVRM: Xid (PCI:$gpu): 48, pid='<unknown>', name=<unknown>, An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at physAddr 0x18f31d80 partition 16, subpartition 3."
   kernel_line "$1" "NVRM: Xid (PCI:$gpu): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row (0x0000000018f31d80) marked for remapping, reset gpu to activate."
   kernel_line "$1" "NVRM: Xid (PCI:$gpu): 95, pid='<unknown>', name=<unknown>, Uncontained: LTC TAG (0x2, 0x1). RST: Yes, D-RST: No"
+}
+
+show_state() {
+  ask verdicts --all
+  ask actions --all
+  tail -n 30 "$work/serve.log"
 }
 
 drain_of() { # NODE: the id of the drain that was done
