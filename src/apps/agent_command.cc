@@ -254,6 +254,10 @@ CLI::App* add_agent_command(CLI::App& app, AgentOptions& options) {
   agent->add_option("--log-level", options.log_level, "debug, info, warn or error")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  agent->footer(
+      "Examples:\n"
+      "  faultline agent --config /etc/faultline/agent.toml\n"
+      "  faultline agent --node n1 --plain --kernel-log /tmp/kern.log --state /tmp/agent");
   return agent;
 }
 

@@ -331,6 +331,10 @@ void add_run_command(CLI::App& app, RunOptions& options) {
   run->add_option("--catalog", options.catalog, "Folder of the catalog");
   run->add_flag("-v,--verbose", options.verbose, "Say what is done");
   run->add_option("command", options.command, "The command and its arguments, after --");
+  run->footer(
+      "Examples:\n"
+      "  srun faultline run -- python3 train.py\n"
+      "  mpirun -n 8 faultline run --tag -- ./train_lm --steps 100");
 }
 
 int run_main(const RunOptions& options) {
