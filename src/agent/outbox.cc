@@ -102,25 +102,36 @@ void Outbox::failed(const Error& error) {
   quiet_until_ = clock_.monotonic() + pause * (800 + share) / 1000;
 }
 
-void Outbox::turn() {
+bool Outbox::beat() {
   const Duration now = clock_.monotonic();
-  if (now < quiet_until_) return;
-  constexpr int batches_per_turn_max =
-      8;  // sources and launchers get their turn while a long spool is sent
-  const bool due = spool_.pending() >= limits_.batch_events_max || now >= batch_due_;
-  for (int i = 0; due && i < batches_per_turn_max && spool_.pending() > 0; ++i) {
-    if (!send_batch(limits_.send_deadline)) return;
-  }
-  if (now < heartbeat_due_) return;
+  if (now < heartbeat_due_) return reached_;
   heartbeat_due_ = now + limits_.heartbeat;
   counters_.set("agent_spool_pending_events", spool_.pending());
   uplink_.note_counters(counters_.snapshot());
   const Status beat = uplink_.heartbeat(clock_.now());
   if (!beat.ok()) {
     failed(beat.error());
-  } else if (failures_ > 0) {
+  } else if (!reached_) {
+    // Not after the refusal of a batch: a controller that is up and stores nothing keeps its
+    // pauses.
     spdlog::info("controller: connected again");
     failures_ = 0;
+    quiet_until_ = now;
+  }
+  reached_ = beat.ok();
+  return reached_;
+}
+
+void Outbox::turn() {
+  constexpr int batches_per_turn_max =
+      8;  // sources and launchers get their turn while a long spool is sent
+  const Duration now = clock_.monotonic();
+  const bool due =
+      now >= quiet_until_ && (spool_.pending() >= limits_.batch_events_max || now >= batch_due_);
+  if (!beat() || !due) return;
+  for (int i = 0; i < batches_per_turn_max && spool_.pending() > 0; ++i) {
+    // A batch may take as long as its deadline.
+    if (!send_batch(limits_.send_deadline) || !beat()) return;
   }
 }
 
@@ -133,8 +144,8 @@ void Outbox::flush(Duration deadline) {
 
 Duration Outbox::idle_time() const {
   Duration due = heartbeat_due_;
-  if (spool_.pending() > 0) due = std::min(due, batch_due_);
-  return std::max(Duration{0}, std::max(due, quiet_until_) - clock_.monotonic());
+  if (spool_.pending() > 0 && reached_) due = std::min(due, std::max(batch_due_, quiet_until_));
+  return std::max(Duration{0}, due - clock_.monotonic());
 }
 
 }  // namespace faultline

@@ -1,6 +1,7 @@
 // The way out: every event goes to the spool first and to the controller from there, in batches,
-// until it is acknowledged. A controller that does not answer is asked again with growing pauses,
-// each agent at its own moments.
+// until it is acknowledged. A controller that does not take a batch is asked again with growing
+// pauses, each agent at its own moments. Heartbeats wait for neither: an agent with a long backlog
+// is not a lost one.
 #pragma once
 
 #include <string>
@@ -34,16 +35,17 @@ class Outbox {
   /// Puts what was added on disk. True if there was something; afterwards cursors may be moved past
   /// it.
   bool keep();
-  /// Sends what is due, and the heartbeat.
+  /// Sends the heartbeat and what else is due.
   void turn();
   /// Sends all that can be sent until `deadline` (monotonic), for the end of the program.
   void flush(Duration deadline);
   /// How long nothing will be due.
   [[nodiscard]] Duration idle_time() const;
-  [[nodiscard]] bool connected() const { return failures_ == 0; }
 
  private:
   bool send_batch(Duration deadline);
+  /// The heartbeat, if it is due. False if the controller could not be reached when last tried.
+  bool beat();
   void failed(const Error& error);
   void add_dropped();
 
@@ -58,8 +60,9 @@ class Outbox {
       batch_events_;  // shrinks while the controller refuses a batch, to find the event at fault
   Duration batch_due_{0};  // when what is pending must go; meaningless if nothing is
   Duration heartbeat_due_{0};
-  Duration quiet_until_{0};  // after a failure
-  int failures_ = 0;
+  Duration quiet_until_{0};  // for batches, after a failure
+  int failures_ = 0;         // in a row, of batches and heartbeats
+  bool reached_ = true;      // by the last heartbeat
 };
 
 }  // namespace faultline

@@ -27,7 +27,8 @@ struct GrpcUplinkOptions {
   std::string node;  // must be the name in the certificate
   Duration connect_deadline = std::chrono::seconds{5};
   Duration backoff_first = std::chrono::milliseconds{500};
-  Duration backoff_longest = std::chrono::seconds{60};
+  Duration backoff_longest =
+      std::chrono::seconds{10};  // well below the silence after which an agent counts as lost
   Duration certificate_warning = std::chrono::days{14};
   /// What a person should see: connected, lost, events refused. Called from the thread that calls
   /// the uplink.

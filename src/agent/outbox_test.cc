@@ -1,0 +1,120 @@
+#include "agent/outbox.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+namespace faultline {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A controller that can be away, full or slow.
+class FakeController final : public Uplink {
+ public:
+  explicit FakeController(const ManualClock& clock) : clock_(clock) {}
+  Status send(const std::vector<Event>& events, Duration) override {
+    ++sends;
+    clock_.advance(send_takes);
+    if (away || full) return Error{ErrorCode::unavailable, "away or full"};
+    taken += events.size();
+    return ok_status();
+  }
+  Status heartbeat(Instant) override {
+    longest_silence = std::max(longest_silence, clock_.monotonic() - last_beat);
+    last_beat = clock_.monotonic();
+    ++beats;
+    return away ? Status(Error{ErrorCode::unavailable, "away"}) : ok_status();
+  }
+  std::vector<Ruling> take_rulings() override { return {}; }
+
+  bool away = false;
+  bool full = false;
+  Duration send_takes{0};
+  int sends = 0;
+  int beats = 0;
+  std::size_t taken = 0;
+  Duration last_beat{0};
+  Duration longest_silence{0};
+
+ private:
+  const ManualClock& clock_;
+};
+
+class OutboxTest : public testing::Test {
+ protected:
+  OutboxTest() {
+    std::string pattern = (fs::temp_directory_path() / "outbox-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    Spool::Limits limits;
+    limits.sync = false;
+    auto spool = Spool::open(folder_, limits, counters_);
+    EXPECT_TRUE(spool.ok());
+    spool_ = std::move(spool).value();
+    outbox_.emplace("n3", *spool_, controller_, clock_, counters_, Outbox::Limits{});
+  }
+  ~OutboxTest() override { fs::remove_all(folder_); }
+  void add(int count) {
+    for (int i = 0; i < count; ++i) {
+      Event event;
+      event.kind = EventKind::agent_started;
+      event.subject = Subject::of_node("n3");
+      event.observed_at = clock_.now() + milliseconds{i};
+      event.clock = ClockDomain::node_wall;
+      outbox_->add(std::move(event));
+    }
+    outbox_->keep();
+  }
+  void run_for(Duration duration) {
+    for (const Duration end = clock_.monotonic() + duration; clock_.monotonic() < end;) {
+      outbox_->turn();
+      clock_.advance(std::max<Duration>(outbox_->idle_time(), milliseconds{1}));
+    }
+  }
+
+  ManualClock clock_{Instant{seconds{1'800'000'000}}};
+  Counters counters_;
+  FakeController controller_{clock_};
+  fs::path folder_;
+  std::unique_ptr<Spool> spool_;
+  std::optional<Outbox> outbox_;
+};
+
+TEST_F(OutboxTest, ALongBacklogDoesNotHoldUpHeartbeats) {
+  add(10'000);
+  controller_.send_takes = milliseconds{1900};
+  run_for(seconds{60});
+  EXPECT_EQ(controller_.taken, 10'000U);
+  EXPECT_LE(controller_.longest_silence, milliseconds{2900}) << "a heartbeat's and a batch's time";
+}
+
+TEST_F(OutboxTest, AControllerThatStoresNothingHearsHeartbeatsAndFewBatches) {
+  controller_.full = true;
+  add(1);
+  run_for(seconds{60});
+  EXPECT_GE(controller_.beats, 59);
+  EXPECT_GE(controller_.sends, 6);
+  EXPECT_LE(controller_.sends, 12) << "0.5 s, 1 s, ... 10 s between them";
+  controller_.full = false;
+  run_for(seconds{13});
+  EXPECT_EQ(controller_.taken, 1U);
+}
+
+TEST_F(OutboxTest, AControllerThatIsBackGetsTheBacklogAtItsNextHeartbeat) {
+  run_for(seconds{1});
+  controller_.away = true;
+  add(1);
+  run_for(seconds{60});
+  EXPECT_GE(controller_.beats, 59);
+  EXPECT_LE(controller_.sends, 2) << "whoever hears no heartbeat takes no batch";
+  controller_.away = false;
+  run_for(seconds{2});
+  EXPECT_EQ(controller_.taken, 1U);
+  EXPECT_EQ(counters_.get("agent_events_sent_total"), 1U);
+}
+
+}  // namespace
+}  // namespace faultline
