@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/hash.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::size_t head_bytes_max = 256;
 constexpr std::size_t tail_bytes_max = 64;
+constexpr std::size_t rotated_max = 256;  // more are not looked at
 constexpr std::uint64_t line_back_bytes_max =
     64 * 1024;  // a cursor goes back to a line's start no further than this
 
@@ -36,25 +38,6 @@ std::string read_at(int descriptor, std::uint64_t offset, std::size_t bytes) {
   return out;
 }
 
-struct Cursor {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  std::uint64_t offset = 0;
-  std::size_t head_bytes = 0;
-  std::string head_hash;
-};
-
-std::optional<Cursor> parse_cursor(std::string_view text) {
-  const auto parts = split(text, ':');
-  if (parts.size() != 5) return std::nullopt;
-  const auto device = parse_number<std::uint64_t>(parts[0]);
-  const auto inode = parse_number<std::uint64_t>(parts[1]);
-  const auto offset = parse_number<std::uint64_t>(parts[2]);
-  const auto head = parse_number<std::size_t>(parts[3]);
-  if (!device || !inode || !offset || !head || *head > head_bytes_max) return std::nullopt;
-  return Cursor{*device, *inode, *offset, *head, std::string(parts[4])};
-}
-
 /// Bytes beyond `offset` are there to be read.
 bool longer_than(int descriptor, std::uint64_t offset) {
   struct stat status {};
@@ -64,7 +47,73 @@ bool longer_than(int descriptor, std::uint64_t offset) {
 
 std::string head_hash(std::string_view head) { return StableHash().add(head).hex(); }
 
+std::uint64_t size_of(int descriptor) {
+  struct stat status {};
+  return ::fstat(descriptor, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+/// "log.1", "log.12", "log-20261130", "log-2026-11-30.1" for "log": what logrotate makes of it.
+/// What it compressed is another file and was not read by anybody.
+bool rotated_name(std::string_view name, std::string_view of) {
+  if (!name.starts_with(of) || name.size() < of.size() + 2) return false;
+  name.remove_prefix(of.size());
+  return (name[0] == '.' || name[0] == '-') &&
+         name.substr(1).find_first_not_of("0123456789-.") == std::string_view::npos;
+}
+
+struct Rotated {
+  std::string path;
+  struct stat status {};
+};
+
+/// The rotated files of `path`, at most `rotated_max`.
+std::vector<Rotated> rotated_files(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::vector<Rotated> found;
+  std::error_code failed;
+  const fs::path folder = fs::path(path).parent_path();
+  const std::string of = fs::path(path).filename().string();
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    Rotated file{it->path().string(), {}};
+    if (!rotated_name(it->path().filename().string(), of)) continue;
+    if (::lstat(file.path.c_str(), &file.status) == 0 && S_ISREG(file.status.st_mode))
+      found.push_back(std::move(file));
+    if (found.size() >= rotated_max) break;
+  }
+  return found;
+}
+
+bool newer(const struct stat& one, const struct stat& other) {
+  return std::pair(one.st_mtim.tv_sec, one.st_mtim.tv_nsec) >
+         std::pair(other.st_mtim.tv_sec, other.st_mtim.tv_nsec);
+}
+
 }  // namespace
+
+/// How far which file was read: a file is known by its device, inode and first bytes.
+struct FileFollower::Cursor {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t offset = 0;
+  std::size_t head_bytes = 0;
+  std::string head_hash;
+
+  static std::optional<Cursor> parse(std::string_view text) {
+    const auto parts = split(text, ':');
+    if (parts.size() != 5) return std::nullopt;
+    const auto device = parse_number<std::uint64_t>(parts[0]);
+    const auto inode = parse_number<std::uint64_t>(parts[1]);
+    const auto offset = parse_number<std::uint64_t>(parts[2]);
+    const auto head = parse_number<std::size_t>(parts[3]);
+    if (!device || !inode || !offset || !head || *head > head_bytes_max) return std::nullopt;
+    return Cursor{*device, *inode, *offset, *head, std::string(parts[4])};
+  }
+
+  [[nodiscard]] bool fits(const Incarnation& file) const {
+    return device == file.device && inode == file.inode && offset <= size_of(file.descriptor) &&
+           head_hash == faultline::head_hash(read_at(file.descriptor, 0, head_bytes));
+  }
+};
 
 void FileFollower::Incarnation::close() {
   if (descriptor >= 0) ::close(descriptor);
@@ -79,29 +128,29 @@ FileFollower::~FileFollower() {
   before_.close();
 }
 
-Result<FileFollower::Incarnation> FileFollower::open() const {
+Result<FileFollower::Incarnation> FileFollower::open(const std::string& path) const {
   // O_NONBLOCK: opening a FIFO that a job put there must not wait for its writer.
   const int flags =
       O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (options_.follow_links ? 0 : O_NOFOLLOW);
-  const int descriptor = ::open(path_.c_str(), flags);
+  const int descriptor = ::open(path.c_str(), flags);
   if (descriptor < 0) {
     const int number = errno;
     const bool refused = number == EACCES || number == EPERM;
     const ErrorCode code = refused           ? ErrorCode::permission_denied
                            : number == ELOOP ? ErrorCode::invalid_argument
                                              : ErrorCode::unavailable;
-    return Error{code, fmt::format("{}: {}", path_, std::strerror(number))};
+    return Error{code, fmt::format("{}: {}", path, std::strerror(number))};
   }
   Incarnation file;
   file.descriptor = descriptor;
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     file.close();
-    return Error{ErrorCode::invalid_argument, path_ + ": not a regular file"};
+    return Error{ErrorCode::invalid_argument, path + ": not a regular file"};
   }
   if (options_.owner && status.st_uid != *options_.owner) {
     file.close();
-    return Error{ErrorCode::permission_denied, fmt::format("{}: belongs to user {}, not {}", path_,
+    return Error{ErrorCode::permission_denied, fmt::format("{}: belongs to user {}, not {}", path,
                                                            status.st_uid, *options_.owner)};
   }
   file.device = status.st_dev;
@@ -110,32 +159,48 @@ Result<FileFollower::Incarnation> FileFollower::open() const {
   return file;
 }
 
+/// Where reading begins. The head holds only what was read: a file that is truncated and refilled
+/// later must not look like itself.
+void FileFollower::place_at(Incarnation& file, std::uint64_t offset) {
+  file.offset = offset;
+  file.line_start = offset;
+  file.head = read_at(file.descriptor, 0, std::min<std::uint64_t>(offset, head_bytes_max));
+  const std::size_t tail = std::min<std::uint64_t>(offset, tail_bytes_max);
+  file.tail = read_at(file.descriptor, offset - tail, tail);
+}
+
 void FileFollower::place_first(Incarnation& file) {
-  struct stat status {};
-  if (::fstat(file.descriptor, &status) != 0) return;
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  file.head = read_at(file.descriptor, 0, std::min<std::uint64_t>(size, head_bytes_max));
-  const auto cursor = parse_cursor(resume_);
-  const bool same =
-      cursor && cursor->device == file.device && cursor->inode == file.inode &&
-      cursor->offset <= size && cursor->head_bytes <= file.head.size() &&
-      head_hash(std::string_view(file.head).substr(0, cursor->head_bytes)) == cursor->head_hash;
-  if (same) {
-    file.offset = std::max(cursor->offset, std::min(options_.start_at.value_or(0), size));
+  const std::uint64_t size = size_of(file.descriptor);
+  const auto cursor = Cursor::parse(resume_);
+  if (cursor && cursor->fits(file)) {
+    place_at(file, std::max(cursor->offset, std::min(options_.start_at.value_or(0), size)));
   } else if (options_.start_at) {
-    file.offset = std::min(*options_.start_at, size);
+    place_at(file, std::min(*options_.start_at, size));
+  } else if (cursor) {
+    // Replaced while nobody looked: all of it is newer than what we had read.
+    if (!find_rotated(*cursor)) file.gap = "rotated";
   } else {
-    // Replaced while nobody looked: all of it is newer than what we had read. Without a cursor it
-    // is all older than we are.
-    file.offset = cursor ? 0 : size;
-    if (cursor) file.gap = "rotated";
+    place_at(file, size);  // all older than we are
   }
-  // The head holds only what was read: a file that is truncated and refilled later must not look
-  // like itself.
-  file.head.resize(std::min<std::uint64_t>(file.head.size(), file.offset));
-  const std::size_t tail = std::min<std::uint64_t>(file.offset, tail_bytes_max);
-  file.tail = read_at(file.descriptor, file.offset - tail, tail);
-  file.line_start = file.offset;
+}
+
+/// Opens the file of the cursor under its new name. True if nothing was lost: it is there, and no
+/// other lies between it and the present one.
+bool FileFollower::find_rotated(const Cursor& cursor) {
+  const auto files = rotated_files(path_);
+  for (const Rotated& rotated : files) {
+    if (rotated.status.st_dev != cursor.device || rotated.status.st_ino != cursor.inode) continue;
+    auto opened = open(rotated.path);
+    if (!opened.ok() || !cursor.fits(*opened)) {
+      if (opened.ok()) opened.value().close();
+      return false;
+    }
+    before_ = std::move(opened).value();
+    place_at(before_, cursor.offset);
+    return std::none_of(files.begin(), files.end(),
+                        [&](const Rotated& other) { return newer(other.status, rotated.status); });
+  }
+  return false;
 }
 
 Status FileFollower::look_for_successor() {
@@ -150,7 +215,7 @@ Status FileFollower::look_for_successor() {
     return ok_status();  // renamed or deleted: read on in what is open
   if (longer_than(before_.descriptor, before_.offset))
     return ok_status();  // two files at a time; the third waits until the first has been read
-  auto opened = open();
+  auto opened = open(path_);
   if (!opened.ok()) {
     began_ = began_ || opened.error().code == ErrorCode::unavailable;
     return opened.error();
@@ -230,11 +295,13 @@ Result<std::vector<Chunk>> FileFollower::poll(std::size_t bytes_max) {
 
 std::string FileFollower::cursor() const {
   if (now_.descriptor < 0) return began_ ? std::string() : resume_;
-  const bool near = now_.offset - now_.line_start <= line_back_bytes_max;
-  const std::uint64_t offset = near ? now_.line_start : now_.offset;
-  const std::size_t head = std::min<std::uint64_t>(now_.head.size(), offset);
-  return fmt::format("{}:{}:{}:{}:{}", now_.device, now_.inode, offset, head,
-                     head_hash(std::string_view(now_.head).substr(0, head)));
+  // What the old file still has comes first: after a crash, lines of the new one may be read twice.
+  const Incarnation& file = longer_than(before_.descriptor, before_.offset) ? before_ : now_;
+  const bool near = file.offset - file.line_start <= line_back_bytes_max;
+  const std::uint64_t offset = near ? file.line_start : file.offset;
+  const std::size_t head = std::min<std::uint64_t>(file.head.size(), offset);
+  return fmt::format("{}:{}:{}:{}:{}", file.device, file.inode, offset, head,
+                     head_hash(std::string_view(file.head).substr(0, head)));
 }
 
 }  // namespace faultline

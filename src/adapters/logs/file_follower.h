@@ -1,7 +1,7 @@
 // Follows one log file as it grows, through everything that happens to log files: renamed and made
 // anew, copied and truncated, deleted, replaced. What was in the file before the agent came is old
 // news and is not read, unless a cursor proves that an earlier run of the agent had got exactly so
-// far in this very file.
+// far in this very file, also if it has been rotated to another name since.
 #pragma once
 
 #include <sys/types.h>
@@ -39,6 +39,7 @@ class FileFollower final : public LogSource {
   void resume(std::string_view cursor) override { resume_ = cursor; }
 
  private:
+  struct Cursor;
   /// One file that has had the name; at most two are open: the present one and the one before.
   struct Incarnation {
     int descriptor = -1;
@@ -54,8 +55,10 @@ class FileFollower final : public LogSource {
     void close();
   };
 
-  Result<Incarnation> open() const;
+  Result<Incarnation> open(const std::string& path) const;
   void place_first(Incarnation& file);
+  static void place_at(Incarnation& file, std::uint64_t offset);
+  bool find_rotated(const Cursor& cursor);
   Status look_for_successor();
   void read_some(Incarnation& file, std::size_t bytes_max, std::vector<Chunk>& chunks);
   static void restart_if_rewritten(Incarnation& file, std::uint64_t size);
