@@ -3,6 +3,7 @@
 # start on healthy nodes, and `faultline why` of the drain must lead to the raw line, the host and the GPU.
 . "$(dirname "${BASH_SOURCE[0]}")/lib/begin.sh"
 
+cluster_options=(--db) # with accounting, as most sites have it; the other tests run without
 start_slurm_with_faultline 9
 : >"$work/faults"
 array=$(submit_train 60 --array=1-3%1 --no-requeue)

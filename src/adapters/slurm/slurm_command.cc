@@ -70,14 +70,16 @@ ErrorCode classify_slurm_error(std::string_view text) {
 SlurmCommand::SlurmCommand(SlurmOptions options, CommandRunner runner)
     : options_(std::move(options)), runner_(std::move(runner)) {}
 
-Result<std::string> SlurmCommand::run(std::vector<std::string> argv) const {
+Result<std::string> SlurmCommand::run(std::vector<std::string> argv,
+                                      std::optional<Duration> wanted) const {
+  const Duration deadline = wanted.value_or(options_.command_deadline);
   const std::string name = argv.front();
   if (!options_.bin_folder.empty()) argv.front() = options_.bin_folder + "/" + name;
-  auto result = runner_(argv, options_.command_deadline, {});
+  auto result = runner_(argv, deadline, {});
   if (!result) return result.error();
   if (result->timed_out) {
     return Error{ErrorCode::deadline_exceeded,
-                 name + " did not answer within " + to_text(options_.command_deadline)};
+                 name + " did not answer within " + to_text(deadline)};
   }
   if (result->truncated) return Error{ErrorCode::exhausted, name + " wrote more than is read"};
   if (result->exit_code != 0) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +49,10 @@ class SlurmCommand {
  public:
   SlurmCommand(SlurmOptions options, CommandRunner runner);
 
-  /// argv without the folder, e.g. {"scontrol", "show", "topology"}. Returns stdout.
-  [[nodiscard]] Result<std::string> run(std::vector<std::string> argv) const;
+  /// argv without the folder, e.g. {"scontrol", "show", "topology"}. Returns stdout. The deadline
+  /// is that of the options, or `deadline`.
+  [[nodiscard]] Result<std::string> run(std::vector<std::string> argv,
+                                        std::optional<Duration> deadline = {}) const;
   /// The same with a deadline and an environment of its own; the exit code is the caller's
   /// business.
   [[nodiscard]] Result<ProcessResult> run_foreign(

@@ -47,7 +47,10 @@ SlurmScheduler::SlurmScheduler(SlurmOptions options, const Clock& clock, Counter
 
 SlurmScheduler::SlurmScheduler(SlurmOptions options, const Clock& clock, Counters& counters,
                                CommandRunner runner)
-    : command_(std::move(options), std::move(runner)), clock_(clock), counters_(counters) {}
+    : command_(std::move(options), std::move(runner)),
+      clock_(clock),
+      counters_(counters),
+      accounting_(command_, clock, counters) {}
 
 Result<ClusterView> SlurmScheduler::view() {
   FAULTLINE_TRY(find_version());
@@ -180,6 +183,7 @@ void SlurmScheduler::add_attempts(const std::vector<SlurmJob>& jobs, ClusterView
     current.insert_or_assign(attempt.id.job, attempt);
     view.attempts.push_back(std::move(attempt));
   }
+  add_forgotten(current);
   current_ = std::move(current);
   while (!earlier_.empty() &&
          (earlier_.size() > remembered_attempts_max ||
@@ -187,6 +191,17 @@ void SlurmScheduler::add_attempts(const std::vector<SlurmJob>& jobs, ClusterView
     earlier_.pop_front();
   }
   view.attempts.insert(view.attempts.end(), earlier_.begin(), earlier_.end());
+}
+
+/// What ran when last seen and is in no list any more ended in between. Where nobody can say how,
+/// it is left out, and its end stays unknown.
+void SlurmScheduler::add_forgotten(const std::map<std::string, Attempt, std::less<>>& listed) {
+  std::vector<Attempt> forgotten;
+  for (const auto& [job, attempt] : current_) {
+    const bool ran = attempt.state != AttemptState::pending && !ended(attempt.state);
+    if (ran && !listed.contains(job)) forgotten.push_back(attempt);
+  }
+  for (auto& attempt : accounting_.ends_of(forgotten)) earlier_.push_back(std::move(attempt));
 }
 
 void SlurmScheduler::remember_ended(Attempt attempt, Instant now) {

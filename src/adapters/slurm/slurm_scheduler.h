@@ -1,5 +1,5 @@
 // SlurmScheduler: the cluster as slurmctld sees it, from sinfo, squeue and scontrol. Needs no
-// slurmdbd.
+// slurmdbd; where there is one, sacct tells the end of attempts that slurmctld has forgotten.
 #pragma once
 
 #include <deque>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/slurm/slurm_accounting.h"
 #include "adapters/slurm/slurm_command.h"
 #include "adapters/slurm/slurm_documents.h"
 #include "base/clock.h"
@@ -28,6 +29,9 @@ class SlurmScheduler final : public Scheduler {
   SlurmScheduler(SlurmOptions options, const Clock& clock, Counters& counters,
                  CommandRunner runner);
 
+  SlurmScheduler(const SlurmScheduler&) = delete;
+  SlurmScheduler& operator=(const SlurmScheduler&) = delete;
+
   /// Not thread-safe: it remembers earlier attempts, as slurmctld forgets them with the requeue.
   Result<ClusterView> view() override;
 
@@ -41,11 +45,13 @@ class SlurmScheduler final : public Scheduler {
   void read_topology();
   void add_nodes(std::vector<SlurmNode> nodes, ClusterView& view);
   void add_attempts(const std::vector<SlurmJob>& jobs, ClusterView& view);
+  void add_forgotten(const std::map<std::string, Attempt, std::less<>>& listed);
   void remember_ended(Attempt attempt, Instant now);
 
   SlurmCommand command_;
   const Clock& clock_;
   Counters& counters_;
+  SlurmAccounting accounting_;
   std::string version_;
   bool new_json_ =
       false;  // 23.02 and later: scontrol --json; sinfo --json means something else there

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "base/text.h"
 
@@ -35,6 +37,11 @@ class SlurmViews : public ::testing::Test {
                    const std::vector<std::string>&) -> Result<ProcessResult> {
               std::string line = join(argv, " ");
               if (line.starts_with("squeue --noheader")) line = "squeue text";
+              if (line.starts_with("sacct ")) {
+                sacct_line_ = std::exchange(line, "sacct");
+                if (!answers_.contains("sacct") && ++asked_["sacct"])
+                  return ProcessResult{1, "", "Slurm accounting storage is disabled", false, false};
+              }
               ++asked_[line];
               if (down_)
                 return ProcessResult{1, "", "Unable to contact slurm controller (connect failure)",
@@ -44,7 +51,21 @@ class SlurmViews : public ::testing::Test {
   }
 
   std::map<std::string, std::string> answers_;
+  /// Job 1 of the fixture, which runs, leaves the list.
+  void forget_job_1() {
+    auto jobs = nlohmann::json::parse(answers_["squeue --json"]);
+    auto& list = jobs["jobs"];
+    for (std::size_t i = list.size(); i-- > 0;) {
+      if (list[i]["job_id"] == 1) list.erase(i);
+    }
+    answers_["squeue --json"] = jobs.dump();
+  }
+  static std::int64_t seconds_of(Instant at) {
+    return std::chrono::floor<std::chrono::seconds>(at).time_since_epoch().count();
+  }
+
   std::map<std::string, int> asked_;
+  std::string sacct_line_;
   bool down_ = false;
   ManualClock clock_{Instant{std::chrono::hours{24 * 365 * 56}}};
   Counters counters_;
@@ -109,6 +130,72 @@ TEST_F(SlurmViews, RemembersTheAttemptThatARequeueEnded) {
   EXPECT_TRUE(view->attempt({"1", 2})->nodes.empty());
   clock_.advance(remembered_attempts_age_max + std::chrono::seconds{1});
   EXPECT_EQ(slurm.view()->attempt({"1", 1}), nullptr) << "not for ever";
+}
+
+TEST_F(SlurmViews, AccountingTellsTheEndOfAJobThatSlurmctldForgot) {
+  auto slurm = scheduler();
+  const auto first = slurm.view();
+  const auto start = seconds_of(first->attempt({"1", 1})->started_at);
+  const auto at = [&](std::int64_t seconds) { return std::to_string(start + seconds); };
+  // The attempt before has the same number; the times tell them apart.
+  answers_["sacct"] = "1|REQUEUED|3:0|" + at(-60) + "|" + at(-5) + "\n1|NODE_FAIL|0:9|" + at(0) +
+                      "|" + at(30) + "\n";
+  forget_job_1();
+  const auto view = slurm.view();
+  const auto* attempt = view->attempt({"1", 1});
+  ASSERT_NE(attempt, nullptr);
+  EXPECT_EQ(attempt->state, AttemptState::node_fail);
+  EXPECT_EQ(attempt->exit_code, 128 + 9);
+  EXPECT_EQ(seconds_of(attempt->ended_at), start + 30);
+  EXPECT_EQ(attempt->nodes.size(), 4U);
+  EXPECT_NE(sacct_line_.find(" --jobs=1 "), std::string::npos) << sacct_line_;
+  ASSERT_NE(slurm.view()->attempt({"1", 1}), nullptr) << "and remembers it";
+  EXPECT_EQ(asked_["sacct"], 1);
+}
+
+TEST_F(SlurmViews, WithoutAccountingAnEndStaysUnknownAndNobodyIsAskedAgainAtOnce) {
+  auto slurm = scheduler();
+  const std::string jobs = (static_cast<void>(slurm.view()), answers_["squeue --json"]);
+  for (int i = 0; i < 3; ++i) {
+    forget_job_1();
+    EXPECT_EQ(slurm.view()->attempt({"1", 1}), nullptr);
+    answers_["squeue --json"] = jobs;
+    ASSERT_TRUE(slurm.view());
+  }
+  EXPECT_EQ(asked_["sacct"], 1);
+  EXPECT_EQ(counters_.get("slurm_accounting_errors_total"), 1U);
+  clock_.advance(accounting_pause);
+  forget_job_1();
+  ASSERT_TRUE(slurm.view());
+  EXPECT_EQ(asked_["sacct"], 2);
+}
+
+TEST_F(SlurmViews, AnAccountingRecordOfAnotherStartIsNotThisAttempts) {
+  auto slurm = scheduler();
+  const auto start = seconds_of(slurm.view()->attempt({"1", 1})->started_at);
+  answers_["sacct"] =
+      "1|FAILED|1:0|" + std::to_string(start - 60) + "|" + std::to_string(start - 5) + "\n";
+  forget_job_1();
+  EXPECT_EQ(slurm.view()->attempt({"1", 1}), nullptr);
+}
+
+TEST(SlurmAccounting, ReadsWhatSacctPrints) {
+  const auto records = parse_accounting(
+      "1|REQUEUED|3:0|1796001698|1796001701\n"
+      "2_1|FAILED|0:9|1796001698|1796001698\n"
+      "4+1|CANCELLED by 0|0:0|1796001699|1796001700\n"
+      "1|PENDING|0:0|Unknown|Unknown\n"  // it never ran
+      "1|RUNNING|0:0|1796001822|Unknown\n"
+      "7.batch|FAILED|1:0|1796001698|1796001701\n"
+      "$(id)|FAILED|1:0|1796001698|1796001701\n"
+      "8|FAILED|1:0\n\x01\xff|||||\n");
+  ASSERT_EQ(records.size(), 3U);
+  EXPECT_EQ(records[0].state, AttemptState::requeued);
+  EXPECT_EQ(records[0].exit_code, 3);
+  EXPECT_EQ(records[1].job, "2_1");
+  EXPECT_EQ(records[1].exit_code, 128 + 9);
+  EXPECT_EQ(records[2].job, "4+1");
+  EXPECT_EQ(records[2].state, AttemptState::cancelled);
 }
 
 TEST_F(SlurmViews, AnOutageIsNoReasonToGiveUpJson) {
