@@ -18,6 +18,7 @@ void read_nodes(const Event& event, AttemptRecord& record) {
 void read_start(const Event& event, AttemptRecord& record) {
   read_nodes(event, record);
   if (record.user.empty()) record.user = event.field("user");
+  if (record.name.empty()) record.name = event.field("name");
   if (record.array_job.empty()) record.array_job = event.field("array_job");
 }
 
@@ -108,7 +109,13 @@ AttemptRecord* AttemptTracker::observe(const Event& event) {
   const auto id = attempt_of(event);
   if (!id) return nullptr;
   AttemptRecord& record = touch(*id);
-  if (event.kind == EventKind::attempt_started) read_start(event, record);
+  if (event.kind == EventKind::attempt_started) {
+    read_start(event, record);
+    if (event.source == EventSource::scheduler) {
+      record.started_at = happened_at(event);
+      record.start_event = event.id;
+    }
+  }
   if (event.kind == EventKind::attempt_ended) read_end(event, record);
   if (event.kind == EventKind::rank_started) read_rank(event, record);
   if (event.kind == EventKind::rank_exited) read_exit(event, record);

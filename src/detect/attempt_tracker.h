@@ -24,7 +24,10 @@ inline constexpr std::size_t attempt_ranks_max = 262144;
 struct AttemptRecord {
   AttemptId id;
   std::string user;
+  std::string name;
   std::string array_job;
+  Instant started_at;   // by the scheduler's word; unknown without it
+  EventId start_event;  // where it says so
   std::vector<std::string> nodes;
   std::int32_t world_size = 0;  // 0 if nobody has told
   std::map<std::int32_t, RankPlace> ranks;
@@ -53,6 +56,14 @@ class AttemptTracker {
   /// their attempt from being forgotten. Returns the attempt that the event belongs to, or nullptr.
   AttemptRecord* observe(const Event& event);
   [[nodiscard]] AttemptRecord* find(const AttemptId& id);
+  /// The first attempt of which `wanted(record)` holds, or nullptr.
+  template <class Predicate>
+  [[nodiscard]] const AttemptRecord* find_if(Predicate wanted) const {
+    for (const auto& [id, entry] : attempts_) {
+      if (wanted(entry.record)) return &entry.record;
+    }
+    return nullptr;
+  }
   /// Attempts that run on `node` and have not ended.
   [[nodiscard]] std::vector<AttemptId> running_on(std::string_view node) const;
   /// Forgotten since the last call, because there were too many.

@@ -48,6 +48,7 @@ class FailureDesk {
   /// not hold).
   void evaluate(Instant now, const std::function<void(const ExplainedFailure&)>& explained,
                 const std::function<void(const AttemptId&, bool failed)>& closed);
+  [[nodiscard]] const AttemptTracker& attempts() const { return attempts_; }
 
  private:
   struct Lines {

@@ -1,32 +1,26 @@
 // A node on which a second attempt fails is suspected even when the two failures look different: a
 // broken GPU shows itself as an ECC error today and as "out of memory" tomorrow. What counts is the
 // node of the rank that failed, not any node of the job, and only failures that a node can cause.
+// It is confirmed only if the failures are independent witnesses, which one user's jobs by
+// themselves are not: second_witness.h has the rule and what it stands against.
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "detect/cause_ids.h"
 #include "detect/failure_desk.h"
+#include "detect/second_witness.h"
 #include "detect/verdict_book.h"
 
 namespace faultline {
 namespace {
 
 constexpr std::size_t blames_max = 4096;
-
-/// What one failed attempt says about a node.
-struct Blame {
-  AttemptId attempt;
-  std::string family;
-  std::string user;
-  std::string node;                // "" if hardware was named without a place
-  std::vector<std::string> nodes;  // of the attempt
-  Instant at;
-  bool hardware = false;
-  std::string key;  // cause and wording, to tell the same bug again
-  std::string text;
-  std::vector<Event> evidence;
-};
+constexpr std::size_t blames_compared_max = 16;  // of a node, the latest
+/// How often a suspicion that lacks a witness is looked at again when there is no news: attempts
+/// elsewhere prove something by growing older.
+constexpr Duration look_again = std::chrono::seconds{10};
 
 /// Errors that a program makes on any node.
 bool never_a_node(const Explanation& explanation) {
@@ -51,15 +45,17 @@ Blame make_blame(const FailureCase& failure, const Explanation& explanation) {
   blame.attempt = failure.attempt.id;
   blame.family = failure.attempt.family();
   blame.user = failure.attempt.user;
+  blame.name = failure.attempt.name;
   blame.node = explanation.node;
   blame.nodes = failure.attempt.nodes;
+  blame.started_at = failure.attempt.started_at;
   blame.at = failure.failed_at;
   blame.hardware = explanation.hardware;
+  blame.program = explanation.cause->cause_class == CauseClass::software;
   blame.key = explanation.cause->id + "|" + normalised(explanation.evidence.front()->raw.text);
   blame.text = explanation.cause->summary;
-  blame.evidence = {*explanation.evidence.front()};
-  if (explanation.evidence.front()->id != failure.failing.event.id)
-    blame.evidence.push_back(failure.failing.event);
+  blame.evidence = *explanation.evidence.front();
+  blame.failing = failure.failing.event;
   return blame;
 }
 
@@ -67,12 +63,18 @@ using Blames = std::vector<const Blame*>;
 
 class RepeatOffender final : public Detector {
  public:
-  explicit RepeatOffender(const Catalog& catalog) : catalog_(catalog), desk_(catalog) {}
+  explicit RepeatOffender(const Catalog& catalog)
+      : catalog_(catalog), desk_(catalog), witness_(catalog) {}
 
   std::string_view name() const override { return "repeat_offender"; }
 
   void observe(const Event& event) override {
     desk_.observe(event);
+    witness_.observe(event);
+    const bool may_witness = event.kind == EventKind::attempt_ended ||
+                             event.kind == EventKind::node_boot ||
+                             event.kind == EventKind::node_seen;
+    if (may_witness) looked_at_ = {};
     const bool passed = event.kind == EventKind::test_finished && event.field("exit_code") == "0";
     const bool returned =
         event.kind == EventKind::person_request && event.field("request") == "return";
@@ -92,6 +94,10 @@ class RepeatOffender final : public Detector {
         [&](const AttemptId& id, bool failed) {
           if (!failed) drop(id, touched);
         });
+    if (now - looked_at_ >= look_again) {
+      looked_at_ = now;
+      touched.merge(std::exchange(waiting_, {}));
+    }
     for (const std::string& node : touched) judge(node, now, verdicts);
   }
 
@@ -123,15 +129,9 @@ class RepeatOffender final : public Detector {
                          [](const auto& a, const auto& b) { return a.second.at < b.second.at; }));
   }
 
-  /// What a program cannot print.
-  static bool seen_from_outside(const Blame& blame) {
-    return blame.evidence.front().source == EventSource::kernel_log ||
-           blame.evidence.front().source == EventSource::nvml;
-  }
-
   /// The same user's same error on another node: it goes where the program goes.
   bool follows_the_program(const Blame& blame) const {
-    if (blame.hardware && seen_from_outside(blame)) return false;
+    if (blame.seen_from_outside()) return false;
     return std::any_of(blames_.begin(), blames_.end(), [&](const auto& entry) {
       const Blame& other = entry.second;
       const bool same_program =
@@ -151,7 +151,7 @@ class RepeatOffender final : public Detector {
                                                          node) != blame.nodes.end();
       // One kernel line is one failure of the node, however many attempts it ended.
       const bool told = std::any_of(blames.begin(), blames.end(), [&](const Blame* other) {
-        return other->evidence.front().id == blame.evidence.front().id;
+        return other->evidence.id == blame.evidence.id;
       });
       if (!told && (blame.node == node || maybe) && !follows_the_program(blame))
         blames.push_back(&blame);
@@ -184,38 +184,74 @@ class RepeatOffender final : public Detector {
     });
   }
 
+  /// The strongest that makes two of the failures independent.
+  Testimony testimony(const std::string& node, const Blames& blames, Instant now) {
+    const auto latest =
+        blames.end() - static_cast<std::ptrdiff_t>(std::min(blames.size(), blames_compared_max));
+    Testimony best;
+    for (auto a = latest; a != blames.end(); ++a) {
+      for (auto b = std::next(a); b != blames.end(); ++b) {
+        Testimony found = witness_.between(**a, **b, node, desk_.attempts(), now);
+        if (found.kind > best.kind) best = std::move(found);
+      }
+    }
+    const bool spent =
+        best.kind == Testimony::Kind::own_word && !witness_.spend_word(best.user, node, now);
+    return spent ? Testimony{} : best;
+  }
+
   void judge(const std::string& node, Instant now, VerdictSink& sink) {
     const Blames blames = against(node, now);
     std::vector<Verdict> holding;
-    if (blames.size() >= 2 && points_at(node, blames) && !same_bug(blames))
-      holding.push_back(verdict_of(node, blames));
+    waiting_.erase(node);
+    if (blames.size() >= 2 && points_at(node, blames) && !same_bug(blames)) {
+      const Testimony second = testimony(node, blames, now);
+      if (second.kind == Testimony::Kind::none) waiting_.insert(node);
+      holding.push_back(verdict_of(node, blames, second));
+    }
     book_.settle(node, std::move(holding), catalog_, now, sink);
   }
 
-  static Verdict verdict_of(const std::string& node, const Blames& blames) {
+  static Verdict verdict_of(const std::string& node, const Blames& blames,
+                            const Testimony& second) {
+    const bool proved = second.kind != Testimony::Kind::none;
     Verdict verdict;
     verdict.cause = cause_id::repeat_offender;
     verdict.subject = Subject::of_node(node);
     verdict.attempt = blames.back()->attempt;
     verdict.since = blames.front()->at;
+    verdict.status = proved ? VerdictStatus::confirmed : VerdictStatus::suspected;
+    verdict.confidence = proved ? 0.85 : 0.4;
     std::string story;
-    bool hardware = false;
     for (const Blame* blame : blames) {
-      for (const Event& event : blame->evidence) add_evidence(verdict, event);
-      hardware = hardware || blame->hardware;
+      add_evidence(verdict, blame->evidence);
+      // That an attempt failed says something of the node only if the witnesses are independent.
+      if (proved) {
+        add_evidence(verdict, blame->failing);
+      } else if (blame->failing.id != blame->evidence.id) {
+        add_consequence(verdict, blame->failing);
+      }
       story += (story.empty() ? "" : ", then ") + blame->attempt.text() + " (" + blame->text + ")";
     }
-    // Without any word of hardware, two unrelated bugs on one node are a coincidence that happens.
-    verdict.status = hardware ? VerdictStatus::confirmed : VerdictStatus::suspected;
-    verdict.confidence = hardware ? 0.85 : 0.4;
+    if (second.proof) add_evidence(verdict, *second.proof);
     verdict.explanation = std::to_string(blames.size()) + " attempts failed on " + node +
-                          " within a day: " + story + ".";
+                          " within a day: " + story + ". ";
+    if (proved) {
+      verdict.explanation += "They are independent witnesses: " + second.text + ".";
+    } else {
+      verdict.explanation += "Nobody but the jobs says that it is the node.";
+      verdict.missing = {"kernel log of " + node,
+                         "another user's failure there, or the same program going on without it"};
+    }
     return verdict;
   }
 
   const Catalog& catalog_;
   FailureDesk desk_;
+  SecondWitness witness_;
   std::map<AttemptId, Blame> blames_;
+  std::set<std::string> waiting_;  // nodes under a suspicion that lacks a second witness
+  Instant looked_at_;
   std::map<std::string, Instant> anew_since_;
   VerdictBook book_{"repeat_offender"};
 };

@@ -212,6 +212,7 @@ class Story {
       return take_node_event(EventKind::agent_lost, EventSource::controller, "", rest);
     if (kind == "agent_started")
       return take_node_event(EventKind::agent_started, EventSource::agent, "", rest);
+    if (kind == "boot") return take_node_event(EventKind::node_boot, EventSource::agent, "", rest);
     if (kind == "test")
       return take_node_event(EventKind::test_finished, EventSource::agent, "exit_code", rest);
     if (kind == "return") return take_return(rest);
