@@ -11,6 +11,9 @@ namespace {
 
 constexpr Duration judge_tick = std::chrono::milliseconds{100};
 constexpr std::size_t replay_events_max = 200000;
+// The scheduler's nodes as they were seen last, for questions and for the next life.
+constexpr const char* nodes_value = "scheduler.nodes";
+constexpr const char* nodes_seen_at_value = "scheduler.nodes_seen_at";
 
 std::chrono::milliseconds ms(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
@@ -57,6 +60,7 @@ Status Controller::start() {
   const auto states = store_.node_states();
   if (!states) return states.error();
   for (const auto& state : *states) node_states_[state.node] = state;
+  resume_watch();
   FAULTLINE_TRY(replay(now));
   FAULTLINE_TRY(settle_open());
   FAULTLINE_TRY(resume_decided(now));
@@ -113,8 +117,26 @@ Status Controller::replay(Instant now) {
     judge_.observe(event);
     rulings_.observe(event, event.received_at);
     if (!event.reporter.empty()) agents_[event.reporter] = now;  // silent from here on, it is lost
+    if (event.kind == EventKind::agent_lost) agents_.erase(event.subject.node);  // and told already
   }
   return replay_running_attempts(since);
+}
+
+/// Without a last view, or with one that cannot be read, the first view of this life is where it
+/// begins.
+void Controller::resume_watch() {
+  const auto text = store_.value(nodes_value);
+  const auto at = store_.value(nodes_seen_at_value);
+  if (!text || !*text || !at || !*at) return;
+  const auto nodes = parse_json(**text);
+  const auto taken_at = parse_instant(**at);
+  if (!nodes || !taken_at) return counters_.add("controller_last_view_unreadable_total");
+  ClusterView last;
+  last.taken_at = *taken_at;
+  for (const auto& item : *nodes) {
+    if (const auto node = scheduler_node_from_json(item)) last.nodes[node->name] = *node;
+  }
+  watch_.resume(last);
 }
 
 /// A long run began before the replayed window; without its beginning nobody knows where its ranks
@@ -248,6 +270,21 @@ void Controller::poll_once() {
   store_and_inbox(std::move(events));
 }
 
+void Controller::save_view() {
+  nlohmann::json nodes = nlohmann::json::array();
+  Instant taken_at;
+  {
+    const std::lock_guard lock(mutex_);
+    taken_at = view_.taken_at;
+    for (const auto& [name, node] : view_.nodes) nodes.push_back(to_json(node));
+  }
+  if (!known(taken_at)) return;  // what the life before saw counts until the scheduler answers
+  // The date comes second: killed in between, a node was last seen up earlier than it was, and
+  // never later.
+  note_store(store_.put_value(nodes_value, dump(nodes)), "view");
+  note_store(store_.put_value(nodes_seen_at_value, to_text(taken_at)), "view");
+}
+
 void Controller::poll_loop() {
   Instant saved{};
   while (!stopping_) {
@@ -255,12 +292,7 @@ void Controller::poll_loop() {
     const Instant now = clock_.now();
     if (now - saved > std::chrono::seconds{5}) {
       saved = now;
-      nlohmann::json nodes = nlohmann::json::array();
-      {
-        const std::lock_guard lock(mutex_);
-        for (const auto& [name, node] : view_.nodes) nodes.push_back(to_json(node));
-      }
-      note_store(store_.put_value("scheduler.nodes", dump(nodes)), "view");
+      save_view();
     }
     std::unique_lock lock(mutex_);
     wake_poll_.wait_for(lock, ms(options_.scheduler_poll),

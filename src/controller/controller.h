@@ -78,6 +78,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   [[nodiscard]] ControllerHealth health() const;
 
  private:
+  void resume_watch();
   Status replay(Instant now);
   Status resume_decided(Instant now);
   /// Settles every intent without a final outcome, by asking. At the start, and on the act thread
@@ -89,6 +90,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void notify_loop();
 
   void poll_once();
+  void save_view();
   void judge_once();
   void absorb(const std::vector<Event>& events, Instant now);
   void watch_agents(Instant now);

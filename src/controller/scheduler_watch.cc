@@ -45,12 +45,13 @@ Event attempt_event(EventKind kind, const Attempt& attempt, Instant at) {
   return event;
 }
 
-Event node_event(const SchedulerNode& node, Instant at) {
+Event node_event(const SchedulerNode& node, bool was_down, Instant at) {
   Event event = scheduler_event(EventKind::node_seen, Subject::of_node(node.name), at);
   event.fields = {{"state", printable(node.state_text, 128)},
                   {"available", node.available ? "true" : "false"},
                   {"drained", node.drained ? "true" : "false"},
                   {"down", node.down ? "true" : "false"},
+                  {"was_down", was_down ? "true" : "false"},
                   {"reason", printable(node.drain_reason, 512)},
                   {"owner", printable(node.drain_owner, 128)},
                   {"boot_time", to_text(node.boot_time)}};
@@ -90,11 +91,21 @@ void SchedulerWatch::watch_attempts(const ClusterView& view, std::vector<Event>&
 void SchedulerWatch::watch_nodes(const ClusterView& view, std::vector<Event>& events) {
   for (const auto& [name, node] : view.nodes) {
     const auto before = nodes_.find(name);
-    const bool changed =
-        before == nodes_.end() ? !node.available : !same_standing(before->second, node);
-    if (changed) events.push_back(node_event(node, view.taken_at));
+    if (before == nodes_.end() || same_standing(before->second, node)) continue;
+    // A loss is as old as the last view that showed the node up. After a long absence of the
+    // controller or the scheduler that is too old to act upon, which is right: people have been at
+    // it meanwhile.
+    const bool lost = node.down && !before->second.down;
+    events.push_back(node_event(node, before->second.down, lost ? viewed_at_ : view.taken_at));
+    events.back().received_at = view.taken_at;
   }
   nodes_ = view.nodes;
+  viewed_at_ = view.taken_at;
+}
+
+void SchedulerWatch::resume(const ClusterView& last) {
+  nodes_ = last.nodes;
+  viewed_at_ = last.taken_at;
 }
 
 std::vector<Event> SchedulerWatch::update(const ClusterView& view) {

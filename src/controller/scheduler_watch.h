@@ -14,9 +14,13 @@ namespace faultline {
 
 class SchedulerWatch {
  public:
-  /// The events that lead from the last view to `view`. The first view yields every running attempt
-  /// and every node that is out of service, so that a controller that was away learns what it
-  /// missed; event ids make repeats harmless.
+  /// The nodes as an earlier life of the controller saw them last. What changed since is news: a
+  /// node that was up then and is down now was lost while nobody looked.
+  void resume(const ClusterView& last);
+  /// The events that lead from the last view to `view`. The first sight of a node is what it is
+  /// measured by from then on and no news, also if it is down: nobody knows since when, and
+  /// somebody may be at work on it. The first view yields every attempt that runs, so that a
+  /// controller that was away learns what it missed; event ids make repeats harmless.
   std::vector<Event> update(const ClusterView& view);
 
  private:
@@ -25,9 +29,11 @@ class SchedulerWatch {
 
   std::map<AttemptId, Attempt> attempts_;
   std::map<std::string, SchedulerNode, std::less<>> nodes_;
+  Instant viewed_at_;
 };
 
 Event attempt_event(EventKind kind, const Attempt& attempt, Instant at);
-Event node_event(const SchedulerNode& node, Instant at);
+/// `was_down`: it had been seen down before, so that other news of it is not another loss.
+Event node_event(const SchedulerNode& node, bool was_down, Instant at);
 
 }  // namespace faultline

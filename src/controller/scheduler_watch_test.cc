@@ -101,5 +101,75 @@ TEST(SchedulerWatch, ANodeIsNewsWhenItsStandingChanges) {
   EXPECT_TRUE(watch.update(view_of({}, {busy})).empty());
 }
 
+SchedulerNode down(const std::string& name) {
+  SchedulerNode one = node(name, false);
+  one.drained = false;
+  one.down = true;
+  return one;
+}
+
+ClusterView at(Instant taken_at, std::vector<SchedulerNode> nodes) {
+  ClusterView view = view_of({}, std::move(nodes));
+  view.taken_at = taken_at;
+  return view;
+}
+
+TEST(SchedulerWatch, ANodeThatIsDownAtFirstSightIsNoLoss) {
+  SchedulerWatch watch;
+  EXPECT_TRUE(watch.update(view_of({}, {node("n1", true), down("n2")})).empty());
+  EXPECT_TRUE(watch.update(view_of({}, {node("n1", true), down("n2"), down("n3")})).empty());
+  const auto lost = watch.update(view_of({}, {down("n1"), down("n2"), down("n3")}));
+  ASSERT_EQ(kinds(lost), std::vector{EventKind::node_seen});
+  EXPECT_EQ(lost[0].subject, Subject::of_node("n1"));
+  EXPECT_EQ(lost[0].field("was_down"), "false");
+}
+
+TEST(SchedulerWatch, OtherNewsOfANodeThatIsDownSaysThatItWas) {
+  SchedulerWatch watch;
+  watch.update(view_of({}, {down("n1")}));
+  SchedulerNode annotated = down("n1");
+  annotated.drain_reason = "fan broken";
+  const auto news = watch.update(view_of({}, {annotated}));
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_EQ(news[0].field("down"), "true");
+  EXPECT_EQ(news[0].field("was_down"), "true");
+}
+
+TEST(SchedulerWatch, ANodeThatComesBackAndIsLostAgainIsLost) {
+  SchedulerWatch watch;
+  watch.update(view_of({}, {down("n1")}));
+  const auto back = watch.update(view_of({}, {node("n1", true)}));
+  ASSERT_EQ(back.size(), 1U);
+  EXPECT_EQ(back[0].field("down"), "false");
+  const auto lost = watch.update(view_of({}, {down("n1")}));
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].field("was_down"), "false");
+}
+
+TEST(SchedulerWatch, ALossWhileNobodyLookedIsAsOldAsTheLastViewWithTheNodeUp) {
+  const Instant seen{seconds{1000}};
+  const Instant now = seen + seconds{7200};
+  SchedulerWatch watch;
+  watch.resume(at(seen, {node("n1", true), down("n2"), node("n3", true)}));
+  const auto news = watch.update(at(now, {down("n1"), down("n2"), node("n3", false)}));
+  ASSERT_EQ(news.size(), 2U) << "n2 was known to be down";
+  EXPECT_EQ(news[0].subject, Subject::of_node("n1"));
+  EXPECT_EQ(news[0].observed_at, seen);
+  EXPECT_EQ(news[0].received_at, now);
+  EXPECT_EQ(news[1].subject, Subject::of_node("n3"));
+  EXPECT_EQ(news[1].observed_at, now) << "drained, which is not a loss";
+}
+
+TEST(SchedulerWatch, LivesThatResumeFromTheSameViewReportOneLoss) {
+  const Instant seen{seconds{1000}};
+  SchedulerWatch killed, next;
+  for (SchedulerWatch* watch : {&killed, &next}) watch->resume(at(seen, {node("n1", true)}));
+  const auto first = killed.update(at(seen + seconds{60}, {down("n1")}));
+  const auto second = next.update(at(seen + seconds{90}, {down("n1")}));
+  ASSERT_EQ(first.size(), 1U);
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(first[0].id, second[0].id);
+}
+
 }  // namespace
 }  // namespace faultline

@@ -82,8 +82,9 @@ class NodeLost final : public Detector {
     const std::string& name = node_of(event);
     const auto known_loss = lost_.find(name);
     if (says_down(event)) {
-      // Out of service already: somebody is at work on it.
-      if (known_loss == lost_.end() && event.field("drained") == "true") return;
+      // Out of service or down already: somebody is at work on it, and this is news of that.
+      const bool expected = event.field("drained") == "true" || event.field("was_down") == "true";
+      if (known_loss == lost_.end() && expected) return;
       LostNode& node = note(event);
       if (!node.down()) node.scheduler = fact_of(event);
     } else if (known_loss != lost_.end() && known_loss->second.down()) {
