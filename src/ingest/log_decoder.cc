@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "ingest/event_throttle.h"
 #include "ingest/gpu_memory.h"
+#include "ingest/hardware_name.h"
 #include "ingest/kernel_lines.h"
 #include "ingest/launcher_table.h"
 #include "ingest/line_prefix.h"
@@ -205,6 +206,10 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
   const LinePrefix prefix = parse_prefix(text);
   Event event = make_event(hit, prefix, text);
   event.raw.offset = block_.entries()[hit.line].offset;
+  if (kernel() && !possible_hardware(*hit.signature, event.fields, body)) {
+    counters_.add("ingest_impossible_hardware_total");
+    return;
+  }
   if (hit.signature->use == SignatureUse::identity)
     return take_identity(hit, std::move(event), line);
   if (kernel()) add_gpu(event, *hit.signature, line);

@@ -78,7 +78,8 @@ struct DecoderLimits {
 ///   rank     of the origin's attempt; several `tasks` are the attempt
 ///   job      the origin's; only where that is not known `jobid`. A job's log names no other job.
 /// A kernel log with a known node speaks of that node alone, whatever its lines say; one whose node
-/// nobody names speaks of node "unknown".
+/// nobody names speaks of node "unknown". A kernel line with an Xid or a PCI address that cannot be
+/// is counted (ingest_impossible_hardware_total) and makes no event.
 ///
 /// Rows of torchrun's failure table make one event for each process, at the row "traceback", with
 /// the fields of the rows before it: `exit_code`, `pid`, `first_failure` (see launcher_table.h).
