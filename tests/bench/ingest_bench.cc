@@ -2,8 +2,11 @@
 // log of nothing but hits is the worst that a sick node or a hostile job can send.
 
 #include <benchmark/benchmark.h>
+#include <re2/re2.h>
+#include <re2/set.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -138,6 +141,35 @@ BENCHMARK_CAPTURE(BM_Decode, job_hits_alone, EventSource::job_log, 0)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_Decode, kernel_hits_alone, EventSource::kernel_log, 0)
     ->Unit(benchmark::kMillisecond);
+
+/// The peer: the same patterns in RE2's own set, asked line by line, as a first version would. It finds the signatures and
+/// nothing more: no prefix, no captures, no event.
+void BM_PeerRe2Set(benchmark::State& state, EventSource source) {
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(std::int64_t{1} << 30);
+  options.set_encoding(re2::RE2::Options::EncodingLatin1);  // logs are bytes
+  re2::RE2::Set set(options, re2::RE2::UNANCHORED);
+  const auto layers = layers_of(source);
+  int patterns = 0;
+  for (const auto& signature : catalog().signatures()) {
+    if (std::find(layers.begin(), layers.end(), signature.layer) == layers.end()) continue;
+    if (set.Add(signature.pattern, nullptr) >= 0) ++patterns;
+  }
+  FAULTLINE_CHECK(set.Compile());
+  const Log log = make_log(source, 1000);
+  std::size_t hits = 0;
+  std::vector<int> matched;
+  for (auto iteration : state) {
+    LineSplitter splitter;
+    splitter.feed(log.text, 0, [&](const Line& line) { hits += set.Match(line.text, &matched) ? 1 : 0; });
+  }
+  count(state, log);
+  state.counters["hits"] = static_cast<double>(hits) / static_cast<double>(state.iterations());
+  state.counters["patterns"] = patterns;
+}
+BENCHMARK_CAPTURE(BM_PeerRe2Set, job_one_hit_in_1000, EventSource::job_log)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_PeerRe2Set, kernel_one_hit_in_1000, EventSource::kernel_log)->Unit(benchmark::kMillisecond);
 
 void BM_SplitLines(benchmark::State& state) {
   const Log log = make_log(EventSource::job_log, 1000);
