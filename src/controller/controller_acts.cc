@@ -203,7 +203,7 @@ void Controller::notify_loop() {
 void Controller::answer_requests() {
   if (!known(judged_view_.taken_at)) return;  // they wait for the scheduler's first answer, too
   const auto requests = store_.open_requests();
-  if (!requests) return;
+  if (!requests) return note_store(requests.error(), "requests");
   for (const auto& request : *requests) {
     Result<std::string> answer =
         Error{ErrorCode::invalid_argument, "unknown request '" + request.request + "'"};
