@@ -222,8 +222,8 @@ void Controller::answer_requests() {
   if (requests->empty()) return;
   // Read back, so that the guards see what the next life of this controller would.
   auto silences = load_silences(store_, clock_.now());
-  note_store(silences ? ok_status() : Status(silences.error()), "silences");
-  if (silences) history_.silences = std::move(silences).value();
+  if (!silences) return note_store(silences.error(), "silences");
+  history_.silences = std::move(silences).value();
 }
 
 Result<std::string> Controller::answer_return(const PersonRequest& request) {
