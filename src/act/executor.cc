@@ -74,7 +74,7 @@ Outcome Executor::run(const Action& action) {
   return outcome;
 }
 
-std::vector<Outcome> Executor::recover() {
+std::vector<Outcome> Executor::recover(Work work) {
   std::vector<Outcome> outcomes;
   const auto open = journal_.open_intents();
   if (!open) {
@@ -82,6 +82,7 @@ std::vector<Outcome> Executor::recover() {
     return outcomes;
   }
   for (const auto& action : *open) {
+    if (work_of(action.kind) != work) continue;
     Outcome outcome = settle(action);
     const auto intended_at = journal_.intended_at(action.id);
     const bool in_time =
@@ -91,6 +92,8 @@ std::vector<Outcome> Executor::recover() {
       outcome = execute_with_retries(action);
     } else if (did_not_happen(outcome)) {
       outcome.retryable = false;
+      // A failed test would say that the node is broken.
+      if (work == Work::tests) outcome.status = OutcomeStatus::unknown;
       outcome.detail = "not carried out, its deadline of " + to_text(action.deadline) +
                        " has passed: " + outcome.detail;
       counters_.add("act_deadlines_passed_total");
@@ -109,6 +112,7 @@ Outcome Executor::execute_with_retries(const Action& action) {
     Outcome outcome = result ? *result : outcome_of(action, result.error(), clock_.now());
     if (outcome.status == OutcomeStatus::unknown) {
       counters_.add("act_unknown_outcomes_total");
+      if (work_of(action.kind) == Work::tests) return outcome;  // nothing is left to look at
       outcome = settle(action);
     }
     if (!did_not_happen(outcome) && !begun(outcome)) return outcome;
@@ -122,12 +126,14 @@ Outcome Executor::execute_with_retries(const Action& action) {
   }
 }
 
-/// Asks whether it happened. An answer that cannot be had is unknown, never a failure.
+/// Asks whether it happened. An answer that cannot be had is unknown, never a failure; a test
+/// without a result stays open.
 Outcome Executor::settle(const Action& action) {
   const auto result = actuator_.inspect(action);
   if (result) return *result;
-  return make_outcome(action, OutcomeStatus::unknown, clock_.now(),
-                      "could not be looked at: " + result.error().message);
+  const bool test = work_of(action.kind) == Work::tests;
+  return make_outcome(action, test ? OutcomeStatus::failed : OutcomeStatus::unknown, clock_.now(),
+                      "could not be looked at: " + result.error().message, test);
 }
 
 void Executor::journal_outcome(const Outcome& outcome) {

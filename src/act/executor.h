@@ -1,5 +1,7 @@
 // Executor: carries actions out once. Intent, act, outcome; unknown is settled by asking; failures
-// that changed nothing are retried with back-off up to a named limit.
+// that changed nothing are retried with back-off up to a named limit. A node test leaves nothing to
+// ask for: one that was interrupted is run again, and in the end it has no result, which is
+// unknown.
 #pragma once
 
 #include <string>
@@ -14,6 +16,12 @@ namespace faultline {
 
 inline constexpr int execute_attempts_max = 5;
 
+/// A site's node test takes minutes and has a thread of its own: acts do not wait for it.
+enum class Work { acts, tests };
+inline Work work_of(ActionKind kind) {
+  return kind == ActionKind::test_node ? Work::tests : Work::acts;
+}
+
 class Executor {
  public:
   /// All must outlive the executor.
@@ -25,14 +33,15 @@ class Executor {
 
   /// Journals the intent and executes; a dry run journals nothing and reports the commands. Returns
   /// the outcome, which is journalled too. An action already journalled is inspected instead of
-  /// repeated.
+  /// repeated. Two threads may run different actions.
   Outcome run(const Action& action);
 
   /// Settles what an earlier life left open: inspects each open intent, executes those that did not
   /// happen and are still within their deadline, finishes those that were begun whatever their
   /// deadline, and journals the rest as failed with the reason. Returns their outcomes. Cheap when
-  /// nothing is open: call it at start and again every minute or so.
-  std::vector<Outcome> recover();
+  /// nothing is open: call it at start and again every minute or so. Each kind of work is for the
+  /// thread that runs it: the other one's are not open but under way.
+  std::vector<Outcome> recover(Work work = Work::acts);
 
  private:
   Outcome execute_with_retries(const Action& action);

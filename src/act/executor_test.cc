@@ -39,13 +39,13 @@ class FakeJournal final : public Journal {
     if (fail_writes) return Error{ErrorCode::unavailable, "disk full"};
     auto* record = find(outcome.action);
     if (record == nullptr) return Error{ErrorCode::not_found, "no intent"};
-    if (!final(record->outcome)) record->outcome = outcome;
+    if (!final(*record)) record->outcome = outcome;
     return ok_status();
   }
   Result<std::vector<Action>> open_intents() override {
     std::vector<Action> open;
     for (const auto& record : records) {
-      if (!final(record.outcome)) open.push_back(record.action);
+      if (!final(record)) open.push_back(record.action);
     }
     return open;
   }
@@ -59,9 +59,10 @@ class FakeJournal final : public Journal {
     Instant at;
     std::optional<Outcome> outcome;
   };
-  static bool final(const std::optional<Outcome>& outcome) {
-    return outcome && (outcome->status == OutcomeStatus::done ||
-                       (outcome->status == OutcomeStatus::failed && !outcome->retryable));
+  static bool final(const Record& record) {
+    const auto& outcome = record.outcome;
+    if (!outcome || outcome->retryable) return false;
+    return outcome->status != OutcomeStatus::unknown || work_of(record.action.kind) == Work::tests;
   }
   Record* find(const ActionId& id) {
     for (auto& record : records) {
@@ -296,6 +297,55 @@ TEST_F(ExecutorTest, AnActWhoseOutcomeCouldNotBeWrittenIsSettledLater) {
   journal_.fail_writes = false;
   EXPECT_EQ(executor().recover().at(0).status, OutcomeStatus::done);
   EXPECT_EQ(actuator_.effects["a-1"], 1);
+}
+
+Action node_test(const std::string& id = "a-1") {
+  Action action;
+  action.id = id;
+  action.kind = ActionKind::test_node;
+  action.subject = Subject::of_node("n3");
+  action.deadline = std::chrono::minutes{10};
+  action.dry_run = false;
+  return action;
+}
+
+TEST_F(ExecutorTest, ATestWithoutAResultIsUnknownAndNotRunAgain) {
+  actuator_.answers.push_back({false, {}, unknown()});
+  EXPECT_EQ(executor().run(node_test()).status, OutcomeStatus::unknown);
+  EXPECT_EQ(actuator_.executes, 1);
+  EXPECT_TRUE(executor().recover(Work::tests).empty()) << "it is closed";
+  actuator_.answers.push_back({false, Error{ErrorCode::deadline_exceeded, "no answer"}, {}});
+  EXPECT_EQ(executor().run(node_test("a-2")).status, OutcomeStatus::unknown);
+  EXPECT_EQ(actuator_.executes, 2);
+  EXPECT_TRUE(executor().recover(Work::tests).empty());
+}
+
+TEST_F(ExecutorTest, ATestThatWasInterruptedIsRunAgainWhileItIsInTimeAndUnknownAfterwards) {
+  ASSERT_TRUE(journal_.record_intent(node_test()).ok());
+  clock_.advance(node_test().deadline);
+  EXPECT_EQ(executor().recover(Work::tests).at(0).status, OutcomeStatus::done);
+  ASSERT_TRUE(journal_.record_intent(node_test("a-2")).ok());
+  clock_.advance(node_test().deadline + milliseconds{1});
+  const auto late = executor().recover(Work::tests);
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(late[0].status, OutcomeStatus::unknown)
+      << "a failure would say that the node is broken";
+  EXPECT_EQ(actuator_.effects["a-2"], 0);
+  EXPECT_TRUE(executor().recover(Work::tests).empty());
+}
+
+TEST_F(ExecutorTest, ATestThatNobodyCanLookAtIsRunAgain) {
+  ASSERT_TRUE(journal_.record_intent(node_test()).ok());
+  actuator_.inspect_error = Error{ErrorCode::unavailable, "down"};
+  EXPECT_EQ(executor().recover(Work::tests).at(0).status, OutcomeStatus::done);
+}
+
+TEST_F(ExecutorTest, EachThreadRecoversItsOwnWork) {
+  ASSERT_TRUE(journal_.record_intent(node_test("a-test")).ok());
+  ASSERT_TRUE(journal_.record_intent(action("a-drain")).ok());
+  EXPECT_EQ(executor().recover(Work::acts).at(0).action, "a-drain");
+  EXPECT_EQ(actuator_.effects["a-test"], 0) << "it may be running right now";
+  EXPECT_EQ(executor().recover(Work::tests).at(0).action, "a-test");
 }
 
 /// Killed at every step between intent and outcome, then started again: the act takes effect

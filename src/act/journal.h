@@ -19,7 +19,8 @@ class Journal {
   /// Durable on return. Replaces an earlier `unknown`; a `done` or final `failed` is never
   /// replaced.
   virtual Status record_outcome(const Outcome& outcome) = 0;
-  /// Intents without a final outcome (none, unknown, or failed but retryable), oldest first.
+  /// Intents without a final outcome (none, unknown, or failed but retryable), oldest first. The
+  /// unknown outcome of a node test is final: nobody could be asked.
   virtual Result<std::vector<Action>> open_intents() = 0;
   /// When the intent was recorded; nullopt if the journal cannot say, which counts as past every
   /// deadline.

@@ -62,8 +62,7 @@ Result<ControllerOptions> controller_options(const ServeOptions& options, const 
   out.limits = *limits;
   out.scheduler_poll = std::chrono::milliseconds{options.poll_ms};
   out.keep_events = std::chrono::hours{24} * options.keep_events_days;
-  out.test_after_drain = options.test_after_drain && !options.test_command.empty();
-  out.return_after_test = options.return_after_test;
+  out.tests = {!options.test_command.empty(), options.test_after_drain, options.return_after_test};
   return out;
 }
 

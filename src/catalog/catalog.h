@@ -68,7 +68,10 @@ struct PolicyLimits {
   int requeues_per_job_per_hour_max = 3;  // restart loop
   int same_cause_nodes_max = 3;  // more nodes than this with one cause in same_cause_window:
   Duration same_cause_window =
-      std::chrono::minutes{1};              //   a shared cause is likelier; nothing more is drained
+      std::chrono::minutes{1};         //   a shared cause is likelier; nothing more is drained
+  double words_confidence_min = 0.65;  // below it a job's own words do not even exclude a node
+  Duration words_test_interval_min =   // an idle node is tested this often at most because a job
+      std::chrono::hours{1};           //   says that it is broken
   std::vector<ActionKind> approval_needed;  // kinds that always ask a person
 };
 

@@ -47,6 +47,8 @@ Status parse_policy_limits(const toml::table& table, const std::string& file,
   read.repeat_window = reader.duration_or("repeat_window_s", read.repeat_window, seconds{1});
   read.same_cause_window =
       reader.duration_or("same_cause_window_s", read.same_cause_window, seconds{1});
+  read.words_test_interval_min =
+      reader.duration_or("words_test_interval_min_s", read.words_test_interval_min, seconds{1});
   read_count(reader, "drains_per_hour_max", read.drains_per_hour_max);
   read_count(reader, "drained_at_once_max", read.drained_at_once_max);
   read_count(reader, "requeues_per_job_per_hour_max", read.requeues_per_job_per_hour_max);
@@ -54,6 +56,8 @@ Status parse_policy_limits(const toml::table& table, const std::string& file,
   read.drained_share_max = reader.number_or("drained_share_max", read.drained_share_max, 0, 1);
   read.available_share_min =
       reader.number_or("available_share_min", read.available_share_min, 0, 1);
+  read.words_confidence_min =
+      reader.number_or("words_confidence_min", read.words_confidence_min, 0, 1);
   if (reader.has("approval_needed"))
     read.approval_needed = reader.words<ActionKind>("approval_needed");
   FAULTLINE_TRY(reader.finish());

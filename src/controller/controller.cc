@@ -45,7 +45,7 @@ Controller::Controller(const Catalog& catalog, Store& store, Scheduler& schedule
       journal_(store, clock),
       executor_(journal_, actuator, clock, counters, options_.limits.verdict_age_max),
       rulings_(catalog, options_.limits.lateness),
-      judge_(catalog, options_.limits, options_.mode) {}
+      judge_(catalog, options_.limits, options_.mode, options_.tests) {}
 
 Controller::~Controller() { stop(); }
 
@@ -62,24 +62,28 @@ Status Controller::start() {
   for (const auto& state : *states) node_states_[state.node] = state;
   resume_watch();
   FAULTLINE_TRY(replay(now));
-  FAULTLINE_TRY(settle_open());
-  FAULTLINE_TRY(resume_decided(now));
+  FAULTLINE_TRY(resume_outcomes());
+  FAULTLINE_TRY(settle_open(Work::acts));
+  FAULTLINE_TRY(resume_decided(now - options_.limits.repeat_window));
   threads_.emplace_back([this] { poll_loop(); });
   threads_.emplace_back([this] { judge_loop(); });
   threads_.emplace_back([this] { act_loop(); });
+  threads_.emplace_back([this] { test_loop(); });
   threads_.emplace_back([this] { notify_loop(); });
   return ok_status();
 }
 
-Status Controller::resume_decided(Instant now) {
+Status Controller::resume_decided(Instant since) {
   // Killed after a decision was stored and before its intent was: nothing was done, and the judge
   // will not decide again.
   if (options_.mode != Mode::act) return ok_status();
-  const auto decisions =
-      store_.decisions({open_verdicts_max, now - options_.limits.verdict_age_max});
+  const auto decisions = store_.decisions({open_verdicts_max, since});
   if (!decisions) return decisions.error();
   for (auto it = decisions->rbegin(); it != decisions->rend(); ++it) {
     if (it->ruling != Ruling::act || it->action.kind == ActionKind::notify) continue;
+    // Tests may have stood in line for long.
+    const bool late = clock_.now() - it->decided_at > options_.limits.verdict_age_max;
+    if (late && work_of(it->action.kind) != Work::tests) continue;
     const auto record = store_.action(it->action.id);
     if (!record) return record.error();
     if (!*record && still_stands(*it)) enqueue(*it);
@@ -94,6 +98,7 @@ void Controller::stop() {
   }
   wake_judge_.notify_all();
   wake_act_.notify_all();
+  wake_test_.notify_all();
   wake_notify_.notify_all();
   wake_poll_.notify_all();
   threads_.clear();
@@ -254,11 +259,12 @@ void Controller::poll_once() {
       const auto next = node != nullptr ? after_view(state, *node, clock_.now()) : std::nullopt;
       if (next) moved.push_back(*next);
     }
+    for (const auto& state : moved) node_states_[state.node] = state;
     view_ = std::move(view).value();
     ++view_version_;
   }
   for (const auto& state : moved) {
-    keep_node_state(state);
+    note_store(store_.put_node_state(state), "node state");
     if (state.phase != NodePhase::returned) continue;
     // Somebody resumed it by the scheduler's own means: for the detectors it starts anew, as after
     // a return.
@@ -373,12 +379,7 @@ void Controller::publish_verdict(const Verdict& verdict, Instant now) {
   counters_.add("controller_verdicts_total");
   if (const auto incident = incidents_.add(verdict, now))
     note_store(store_.put_incident(*incident), "incident");
-  std::optional<NodeState> state;
-  {
-    const std::lock_guard lock(mutex_);
-    state = after_verdict(node_states_, verdict, now);
-  }
-  if (state) keep_node_state(*state);
+  move_node([&](const NodeStates& states) { return after_verdict(states, verdict, now); });
   rulings_.verdict(verdict, judged_view_);
 }
 
@@ -406,18 +407,27 @@ void Controller::enqueue(Decision decision) {
     tell(decision);
     return;
   }
+  const bool test = work_of(decision.action.kind) == Work::tests;
   const std::lock_guard lock(mutex_);
-  acts_.push_back(std::move(decision));
-  wake_act_.notify_one();
+  auto& queue = test ? tests_ : acts_;
+  const bool queued = std::any_of(queue.begin(), queue.end(), [&](const Decision& other) {
+    return other.action.id == decision.action.id;
+  });
+  if (queued) return;
+  queue.push_back(std::move(decision));
+  (test ? wake_test_ : wake_act_).notify_one();
 }
 
-void Controller::keep_node_state(const NodeState& state) {
+void Controller::move_node(const std::function<std::optional<NodeState>(const NodeStates&)>& next) {
+  std::optional<NodeState> state;
   {
     const std::lock_guard lock(mutex_);
-    node_states_[state.node] = state;
+    state = next(node_states_);
+    if (!state) return;
+    node_states_[state->node] = *state;
     ++view_version_;
   }
-  note_store(store_.put_node_state(state), "node state");
+  note_store(store_.put_node_state(*state), "node state");
 }
 
 }  // namespace faultline

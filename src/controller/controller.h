@@ -6,13 +6,15 @@
 //                                        ^ scheduler poll
 //
 // Threads: the transport's (take_events), one that polls the scheduler, one that judges, one that
-// acts, one that notifies. What they share is guarded by `mutex_`, which is never held while the
-// store, the scheduler, an actuator or a detector is called.
+// acts, one that tests nodes, which takes minutes, one that notifies. What they share is guarded by
+// `mutex_`, which is never held while the store, the scheduler, an actuator or a detector is
+// called.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,8 +44,7 @@ struct ControllerOptions {
   Duration agent_lost_after = std::chrono::seconds{30};
   Duration keep_events = std::chrono::hours{24 * 90};
   std::size_t inbox_events_max = 100000;  // beyond this agents are told to keep their spool
-  bool test_after_drain = false;   // run the site's node test on every node that faultline drained
-  bool return_after_test = false;  // and give the node back if it passed
+  NodeTests tests;                        // the actuator's node test, and what it is used for
 };
 
 /// Where the controller stands, for /healthz and doctor.
@@ -80,13 +81,16 @@ class Controller final : public AgentIngress, public OperatorIngress {
  private:
   void resume_watch();
   Status replay(Instant now);
-  Status resume_decided(Instant now);
-  /// Settles every intent without a final outcome, by asking. At the start, and on the act thread
-  /// when it is idle.
-  Status settle_open();
+  Status resume_decided(Instant since);
+  /// Settles every intent of this work without a final outcome, by asking. On the thread that does
+  /// the work when it is idle; acts before anything else, too.
+  Status settle_open(Work work);
+  /// Killed between an outcome and what follows from it: the node's state, the result as an event.
+  Status resume_outcomes();
   void poll_loop();
   void judge_loop();
   void act_loop();
+  void test_loop();
   void notify_loop();
 
   void poll_once();
@@ -99,15 +103,18 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void publish_verdict(const Verdict& verdict, Instant now);
   void publish_decision(const Decision& decision);
   Status replay_running_attempts(Instant since);
+  void carry_out(const Decision& decision);
   void finish(const Decision& decision, const Outcome& outcome);
-  void follow_drain(const Decision& decision, const Outcome& outcome);
+  /// What an outcome means for the node and for the detectors. Safe to repeat.
+  void follow(const Decision& decision, const Outcome& outcome);
   /// What an act means for the detectors: a test's result, or a node that starts anew.
   [[nodiscard]] std::optional<Event> follow_event(const Decision& decision,
                                                   const Outcome& outcome) const;
   /// False once the verdict behind it was taken back.
   bool still_stands(const Decision& decision);
   void tell(const Decision& decision);
-  void keep_node_state(const NodeState& state);
+  /// Moves a node on from the states as they are now; `next` is called under the lock.
+  void move_node(const std::function<std::optional<NodeState>(const NodeStates&)>& next);
   void enqueue(Decision decision);
   void store_and_inbox(std::vector<Event> events);
   void note_store(const Status& status, std::string_view what);
@@ -136,9 +143,10 @@ class Controller final : public AgentIngress, public OperatorIngress {
   std::uint64_t judged_view_version_ = 0;
 
   mutable std::mutex mutex_;
-  std::condition_variable wake_judge_, wake_act_, wake_notify_, wake_poll_;
+  std::condition_variable wake_judge_, wake_act_, wake_test_, wake_notify_, wake_poll_;
   std::vector<Event> inbox_;
   std::deque<Decision> acts_;
+  std::deque<Decision> tests_;  // the first one is under way
   std::deque<Notice> notices_;
   std::vector<Outcome>
       settled_;  // outcomes on their way from the act thread to the judge's history

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t notices_max = 1000;
 constexpr Duration answer_wait = std::chrono::seconds{5};
-constexpr Duration test_deadline = std::chrono::minutes{10};  // of a site's own node test
 /// How often, while there is nothing else to do, outcomes that are unknown are asked for again.
 constexpr auto settle_interval = std::chrono::seconds{5};
 
@@ -44,14 +43,46 @@ void Controller::act_loop() {
       }
     }
     if (!decision) {
-      note_store(settle_open(), "open intents");
-      note_store(resume_decided(clock_.now()), "decisions");
-    } else if (still_stands(*decision)) {
-      finish(*decision, executor_.run(decision->action));
+      note_store(settle_open(Work::acts), "open intents");
+      note_store(resume_decided(clock_.now() - options_.limits.verdict_age_max), "decisions");
     } else {
-      counters_.add("controller_acts_dropped_total");  // taken back while it waited in line
+      carry_out(*decision);
     }
   }
+}
+
+void Controller::test_loop() {
+  note_store(settle_open(Work::tests), "open tests");
+  while (true) {
+    std::optional<Decision> test;
+    {
+      std::unique_lock lock(mutex_);
+      wake_test_.wait_for(lock, settle_interval, [this] { return stopping_ || !tests_.empty(); });
+      if (stopping_) return;
+      if (!tests_.empty()) test = tests_.front();
+    }
+    if (!test) {
+      note_store(settle_open(Work::tests), "open tests");
+      continue;
+    }
+    carry_out(*test);
+    const std::lock_guard lock(mutex_);
+    tests_.pop_front();
+  }
+}
+
+void Controller::carry_out(const Decision& decision) {
+  if (!still_stands(decision)) {
+    counters_.add("controller_acts_dropped_total");  // taken back while it waited in line
+    return;
+  }
+  const auto& action = decision.action;
+  if (work_of(action.kind) == Work::tests) {
+    move_node([&](const NodeStates& states) {
+      return before_test(states, action.subject.node, clock_.now());
+    });
+  }
+  finish(decision, executor_.run(action));
 }
 
 bool Controller::still_stands(const Decision& decision) {
@@ -60,11 +91,13 @@ bool Controller::still_stands(const Decision& decision) {
   return !verdict || !*verdict || (*verdict)->status != VerdictStatus::cleared;
 }
 
-Status Controller::settle_open() {
+Status Controller::settle_open(Work work) {
   if (options_.mode != Mode::act)
     return ok_status();  // what a bolder life began is left for the next one to settle
-  for (const auto& outcome : executor_.recover()) {
-    if (outcome.status == OutcomeStatus::unknown) continue;  // no news; it is asked for again
+  for (const auto& outcome : executor_.recover(work)) {
+    const bool ask_again =
+        outcome.retryable || (outcome.status == OutcomeStatus::unknown && work != Work::tests);
+    if (ask_again) continue;  // no news
     const auto record = store_.action(outcome.action);
     if (!record) return record.error();
     if (!*record) continue;
@@ -75,18 +108,34 @@ Status Controller::settle_open() {
   return ok_status();
 }
 
+Status Controller::resume_outcomes() {
+  for (const auto& entry : history_.entries) {
+    const auto& node = entry.action.subject.node;
+    if (!entry.outcome || node.empty()) continue;
+    const auto state = node_states_.find(node);
+    if (state != node_states_.end() && state->second.since >= entry.outcome->at) continue;
+    const auto decision = store_.decision(entry.action.decision);
+    if (!decision) return decision.error();
+    if (*decision) follow(**decision, *entry.outcome);
+  }
+  return ok_status();
+}
+
 void Controller::finish(const Decision& decision, const Outcome& outcome) {
   counters_.add("controller_actions_" + std::string(to_text(outcome.status)) + "_total");
-  std::optional<NodeState> state;
   {
     const std::lock_guard lock(mutex_);
     settled_.push_back(outcome);
-    state = after_outcome(node_states_, decision, outcome);
     poll_now_ = true;  // the view should show the act soon
   }
   wake_poll_.notify_one();
-  if (state) keep_node_state(*state);
+  follow(decision, outcome);
   rulings_.outcome(outcome);
+  tell(decision);
+}
+
+void Controller::follow(const Decision& decision, const Outcome& outcome) {
+  move_node([&](const NodeStates& states) { return after_outcome(states, decision, outcome); });
   Event event;
   event.source = EventSource::controller;
   event.kind = EventKind::outcome;
@@ -99,18 +148,15 @@ void Controller::finish(const Decision& decision, const Outcome& outcome) {
                   {"kind", std::string(to_text(decision.action.kind))},
                   {"status", std::string(to_text(outcome.status))},
                   {"detail", outcome.detail.substr(0, field_bytes_max)}};
-  event.id = make_event_id(event);
   std::vector<Event> events = {event};
   if (auto follow = follow_event(decision, outcome)) events.push_back(std::move(*follow));
   store_and_inbox(std::move(events));
-  tell(decision);
-  follow_drain(decision, outcome);
 }
 
 std::optional<Event> Controller::follow_event(const Decision& decision,
                                               const Outcome& outcome) const {
-  const bool tested =
-      decision.action.kind == ActionKind::test_node && outcome.status != OutcomeStatus::unknown;
+  const bool tested = decision.action.kind == ActionKind::test_node &&
+                      outcome.status != OutcomeStatus::unknown && !outcome.retryable;
   const bool returned =
       decision.action.kind == ActionKind::return_node && outcome.status == OutcomeStatus::done;
   if (!tested && !returned) return std::nullopt;
@@ -122,43 +168,15 @@ std::optional<Event> Controller::follow_event(const Decision& decision,
   event.received_at = clock_.now();
   event.clock = ClockDomain::controller;
   if (tested) {
-    event.fields = {{"exit_code", outcome.status == OutcomeStatus::done ? "0" : "1"}};
+    event.fields = {{"exit_code", outcome.status == OutcomeStatus::done ? "0" : "1"},
+                    {"action", outcome.action}};
+    event.raw.path = "node test";
+    event.raw.text = outcome.detail;
   } else {
     event.fields = {
         {"request", "return"}, {"target", decision.action.subject.node}, {"who", decision.detail}};
   }
   return event;
-}
-
-void Controller::follow_drain(const Decision& decision, const Outcome& outcome) {
-  const bool drained =
-      decision.action.kind == ActionKind::drain_node && outcome.status == OutcomeStatus::done;
-  const bool passed =
-      decision.action.kind == ActionKind::test_node && outcome.status == OutcomeStatus::done;
-  if ((!drained || !options_.test_after_drain) && (!passed || !options_.return_after_test)) return;
-  Decision next = decision;
-  next.action.deadline = drained ? test_deadline : decision.action.deadline;
-  next.action.kind = drained ? ActionKind::test_node : ActionKind::return_node;
-  next.id = make_decision_id(decision.id, next.action.kind, next.action.subject);
-  next.action.id = make_action_id(next.id);
-  next.action.decision = next.id;
-  next.guard = "follow_up";
-  next.detail = drained ? "configured: test every drained node"
-                        : "configured: return a node that passed its test";
-  next.decided_at = clock_.now();
-  note_store(store_.put_decision(next), "decision");
-  if (drained) {
-    NodeState testing;
-    {
-      const std::lock_guard lock(mutex_);
-      testing = node_states_[next.action.subject.node];
-    }
-    if (!may_move(testing.phase, NodePhase::testing)) return;
-    testing.phase = NodePhase::testing;
-    testing.since = next.decided_at;
-    keep_node_state(testing);
-  }
-  enqueue(next);
 }
 
 void Controller::tell(const Decision& decision) {

@@ -4,14 +4,17 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/time.h"
 #include "catalog/catalog.h"
+#include "controller/test_witness.h"
 #include "detect/detector.h"
 #include "model/cluster_view.h"
 #include "model/verdict.h"
+#include "policy/policy.h"
 
 namespace faultline {
 
@@ -27,7 +30,7 @@ struct Judgement {
 class Judge {
  public:
   /// `catalog` must outlive the judge.
-  Judge(const Catalog& catalog, const PolicyLimits& limits, Mode mode);
+  Judge(const Catalog& catalog, const PolicyLimits& limits, Mode mode, NodeTests tests = {});
 
   /// What an earlier life decided already: these are not decided again.
   void remember(const Verdict& verdict, const std::vector<Decision>& decisions);
@@ -38,16 +41,26 @@ class Judge {
 
  private:
   void collect(Judgement& judgement, Instant now);
+  void take(const Verdict& verdict, Judgement& judgement);
+  void count_open_faults();
   void sweep(const ClusterView& view, ActionHistory& history, Instant now, Judgement& judgement);
+  void decide_all(std::vector<const Verdict*> verdicts, const ClusterView& view,
+                  ActionHistory& history, Instant now, Judgement& judgement);
   void decide_one(const Verdict& verdict, const ClusterView& view, ActionHistory& history,
                   Instant now, Judgement& judgement);
+  [[nodiscard]] std::span<const OpenFault> same_cause(const Verdict& verdict) const;
+  void forget_old(Instant now);
 
   const Catalog& catalog_;
   PolicyLimits limits_;
   Mode mode_;
+  NodeTests tests_;
   std::vector<std::unique_ptr<Detector>> detectors_;
-  Instant swept_at_;  // when the open verdicts were last gone through
+  TestWitness witness_;
+  bool tested_ = false;  // a test ended since the last look
+  Instant swept_at_;     // when the open verdicts were last gone through
   std::map<VerdictId, Verdict> open_;
+  std::map<std::string, std::vector<OpenFault>> open_faults_;  // by cause, earliest first
   std::map<VerdictId, Verdict> last_;
   std::map<DecisionId, Decision> decided_;
 };

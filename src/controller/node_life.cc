@@ -23,15 +23,26 @@ std::optional<NodeState> moved(NodeState state, NodePhase to, Instant at, std::s
   return state;
 }
 
-std::optional<NodePhase> phase_after(const Action& action, const Outcome& outcome) {
+/// Where the node stands after its test: a drained one stays out, one that was only suspected is
+/// in service again. A test without a result says nothing about the node.
+std::optional<NodePhase> phase_after_test(const NodeState& state, const Outcome& outcome) {
+  if (state.phase != NodePhase::testing || outcome.retryable) return std::nullopt;
+  const bool drained = !state.action.empty();
+  switch (outcome.status) {
+    case OutcomeStatus::done: return drained ? NodePhase::drained : NodePhase::in_service;
+    case OutcomeStatus::failed: return drained ? NodePhase::in_repair : NodePhase::suspected;
+    case OutcomeStatus::unknown: return drained ? NodePhase::drained : NodePhase::suspected;
+  }
+  return std::nullopt;
+}
+
+std::optional<NodePhase> phase_after(const NodeState& state, const Action& action,
+                                     const Outcome& outcome) {
   const bool done = outcome.status == OutcomeStatus::done;
   switch (action.kind) {
     case ActionKind::drain_node: return done ? std::optional(NodePhase::drained) : std::nullopt;
     case ActionKind::return_node: return done ? std::optional(NodePhase::returned) : std::nullopt;
-    case ActionKind::test_node:
-      // A test that could not run says nothing about the node.
-      if (outcome.status == OutcomeStatus::unknown) return std::nullopt;
-      return done ? std::optional(NodePhase::drained) : std::optional(NodePhase::in_repair);
+    case ActionKind::test_node: return phase_after_test(state, outcome);
     case ActionKind::requeue_excluding:
     case ActionKind::hold_job:
     case ActionKind::notify: return std::nullopt;
@@ -49,6 +60,7 @@ std::optional<NodeState> after_verdict(const NodeStates& states, const Verdict& 
       verdict.status == VerdictStatus::suspected || verdict.status == VerdictStatus::confirmed;
   if (fault && (state.phase == NodePhase::in_service || state.phase == NodePhase::returned)) {
     state.verdict = verdict.id;
+    state.action.clear();  // an earlier drain is over
     state.note = verdict.cause;
     return moved(state, NodePhase::suspected, now, "faultline");
   }
@@ -58,14 +70,19 @@ std::optional<NodeState> after_verdict(const NodeStates& states, const Verdict& 
   return std::nullopt;
 }
 
+std::optional<NodeState> before_test(const NodeStates& states, const std::string& node,
+                                     Instant now) {
+  return moved(state_of(states, node), NodePhase::testing, now, "faultline");
+}
+
 std::optional<NodeState> after_outcome(const NodeStates& states, const Decision& decision,
                                        const Outcome& outcome) {
-  const auto phase = phase_after(decision.action, outcome);
+  const NodeState before = state_of(states, decision.action.subject.node);
+  const auto phase = phase_after(before, decision.action, outcome);
   if (!phase || decision.action.dry_run) return std::nullopt;
-  auto state =
-      moved(state_of(states, decision.action.subject.node), *phase, outcome.at, "faultline");
+  auto state = moved(before, *phase, outcome.at, "faultline");
   if (!state) return std::nullopt;
-  if (*phase == NodePhase::drained) {
+  if (decision.action.kind == ActionKind::drain_node) {
     state->verdict = decision.verdict;
     state->action = decision.action.id;
   }

@@ -19,6 +19,10 @@ using NodeStates = std::map<std::string, NodeState, std::less<>>;
 std::optional<NodeState> after_verdict(const NodeStates& states, const Verdict& verdict,
                                        Instant now);
 
+/// The state that a test which begins puts its node into, if that is a change.
+std::optional<NodeState> before_test(const NodeStates& states, const std::string& node,
+                                     Instant now);
+
 /// The state that a finished act puts its node into, if that is a change.
 std::optional<NodeState> after_outcome(const NodeStates& states, const Decision& decision,
                                        const Outcome& outcome);

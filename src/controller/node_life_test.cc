@@ -75,17 +75,48 @@ TEST(NodeLife, OnlyADrainThatHappenedDrains) {
   EXPECT_FALSE(after_outcome(states, dry, outcome(OutcomeStatus::done)));
 }
 
-TEST(NodeLife, AFailedTestSendsToRepairAndAPassedOneKeepsItDrained) {
+std::optional<NodeState> after_test(const NodeStates& states, OutcomeStatus status,
+                                    bool retryable = false) {
+  Outcome result = outcome(status);
+  result.retryable = retryable;
+  return after_outcome(states, decision_for(ActionKind::test_node), result);
+}
+
+TEST(NodeLife, ADrainedNodeStaysOutAfterItsTestOrGoesToRepair) {
+  auto states = in_phase(NodePhase::testing);
+  states["n3"].action = "a-drain";
+  EXPECT_EQ(after_test(states, OutcomeStatus::failed)->phase, NodePhase::in_repair);
+  const auto passed = after_test(states, OutcomeStatus::done);
+  EXPECT_EQ(passed->phase, NodePhase::drained);
+  EXPECT_EQ(passed->action, "a-drain") << "the drain is what took it out";
+  EXPECT_EQ(after_test(states, OutcomeStatus::unknown)->phase, NodePhase::drained);
+}
+
+TEST(NodeLife, ASuspectedNodeIsInServiceAgainAfterItsTestOrStaysSuspected) {
   const auto states = in_phase(NodePhase::testing);
-  EXPECT_EQ(
-      after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::failed))
-          ->phase,
-      NodePhase::in_repair);
-  EXPECT_EQ(after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::done))
-                ->phase,
-            NodePhase::drained);
-  EXPECT_FALSE(
-      after_outcome(states, decision_for(ActionKind::test_node), outcome(OutcomeStatus::unknown)));
+  EXPECT_EQ(after_test(states, OutcomeStatus::done)->phase, NodePhase::in_service);
+  EXPECT_EQ(after_test(states, OutcomeStatus::failed)->phase, NodePhase::suspected);
+  EXPECT_EQ(after_test(states, OutcomeStatus::unknown)->phase, NodePhase::suspected);
+}
+
+TEST(NodeLife, ATestThatIsStillOpenOrComesLateMovesNothing) {
+  EXPECT_FALSE(after_test(in_phase(NodePhase::testing), OutcomeStatus::failed, true));
+  for (const auto phase : {NodePhase::returned, NodePhase::drained, NodePhase::in_service}) {
+    EXPECT_FALSE(after_test(in_phase(phase), OutcomeStatus::done)) << to_text(phase);
+    EXPECT_FALSE(after_test(in_phase(phase), OutcomeStatus::failed)) << to_text(phase);
+  }
+}
+
+TEST(NodeLife, ATestBeginsOnADrainedOrSuspectedNode) {
+  EXPECT_EQ(before_test(in_phase(NodePhase::drained), "n3", t0)->phase, NodePhase::testing);
+  EXPECT_EQ(before_test(in_phase(NodePhase::suspected), "n3", t0)->phase, NodePhase::testing);
+  EXPECT_FALSE(before_test({}, "n3", t0));
+}
+
+TEST(NodeLife, ANewSuspicionForgetsTheEarlierDrain) {
+  auto states = in_phase(NodePhase::returned);
+  states["n3"].action = "a-drain";
+  EXPECT_EQ(after_verdict(states, verdict_on("n3", VerdictStatus::suspected), t0)->action, "");
 }
 
 TEST(NodeLife, AnOldViewDoesNotUndoADrain) {

@@ -20,7 +20,7 @@ enum class ActionKind {
   requeue_excluding,  // put the job back without the node; pending array siblings get the exclusion
                       // too
   hold_job,           // stop a restart loop
-  test_node,          // run the site's own command on a drained node
+  test_node,          // run the site's own command on a drained or idle node
   return_node,        // undo a drain of our own
   notify,             // tell people
 };
@@ -47,6 +47,8 @@ enum class Reason {
   already_acted,        // same act done or on its way
   already_drained,      // the node is out of service already
   owned_by_other,       // somebody else's drain or reservation
+  node_busy,            // a job runs on the node that would be tested
+  tested_lately,        // the node was tested on a job's word a short while ago
   rate_limited,         // acts per hour
   blast_radius,         // share or number of nodes at once
   capacity_floor,       // too few healthy nodes would be left
@@ -62,10 +64,10 @@ enum class Reason {
 FAULTLINE_ENUM_NAMES(Reason, "all_guards_passed", "mode_observe", "mode_suggest",
                      "source_untrusted", "wrong_speaker", "evidence_incomplete", "not_confirmed",
                      "verdict_stale", "not_settled", "cleared", "silenced", "covered_by_wider",
-                     "already_acted", "already_drained", "owned_by_other", "rate_limited",
-                     "blast_radius", "capacity_floor", "no_spare", "not_restartable",
-                     "restart_loop", "remedy_not_node", "node_unknown", "view_stale",
-                     "approval_needed", "denied_by_person");
+                     "already_acted", "already_drained", "owned_by_other", "node_busy",
+                     "tested_lately", "rate_limited", "blast_radius", "capacity_floor", "no_spare",
+                     "not_restartable", "restart_loop", "remedy_not_node", "node_unknown",
+                     "view_stale", "approval_needed", "denied_by_person");
 
 using DecisionId = std::string;  // "d-" and 16 hexadecimal digits
 using ActionId = std::string;    // "a-" and 16 hexadecimal digits; the idempotency key

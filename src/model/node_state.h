@@ -28,7 +28,8 @@ struct NodeState {
 
 /// The moves a node may make; everything else is refused.
 ///   in_service -> suspected -> drained -> testing -> returned -> in_service, drained/testing ->
-///   in_repair -> testing, suspected -> in_service when the verdict is cleared.
+///   in_repair -> testing, suspected -> in_service when the verdict is cleared. A suspected node
+///   that is idle may be tested without a drain: suspected -> testing -> in_service or suspected.
 bool may_move(NodePhase from, NodePhase to);
 
 }  // namespace faultline

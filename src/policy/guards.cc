@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "policy/tallies.h"
+#include "policy/words.h"
 
 namespace faultline {
 namespace {
@@ -31,27 +32,14 @@ bool on_node(const Proposal& proposal) {
   return takes_out(proposal) || is(proposal, {ActionKind::return_node});
 }
 
+/// It follows a drain of this very verdict: what is asked of a verdict was asked for the drain.
+bool follows_drain(const Proposal& proposal, const PolicyInput& input) {
+  return is(proposal, {ActionKind::test_node, ActionKind::return_node}) &&
+         drain_stands(input.verdict, input.view);
+}
+
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-/// A job cannot write these.
-bool independent(EventSource source) {
-  switch (source) {
-    case EventSource::kernel_log:
-    case EventSource::nvml:
-    case EventSource::scheduler:
-    case EventSource::controller:
-    case EventSource::person: return true;
-    case EventSource::job_log:
-    case EventSource::launcher:
-    case EventSource::agent: return false;
-  }
-  return false;
-}
-
-bool has_independent_witness(const Verdict& verdict) {
-  return std::any_of(verdict.witnesses.begin(), verdict.witnesses.end(), independent);
 }
 
 std::string words_of(const Verdict& verdict) {
@@ -60,16 +48,17 @@ std::string words_of(const Verdict& verdict) {
   return words.empty() ? "nobody" : join(words, ", ");
 }
 
-/// A job's own words exclude a node of that job from that job, and do nothing else.
+/// A job's own words exclude a node of that job from that job and have it tested, nothing else.
 Stop source_trusted(const Proposal& proposal, const PolicyInput& input) {
-  if (is(proposal, {ActionKind::notify, ActionKind::return_node, ActionKind::hold_job})) return {};
-  if (has_independent_witness(input.verdict)) return {};
+  if (is(proposal, {ActionKind::notify, ActionKind::hold_job})) return {};
+  if (has_independent_witness(input.verdict) || follows_drain(proposal, input)) return {};
   const std::string only = "only " + words_of(input.verdict) + " says so";
-  if (takes_out(proposal))
+  if (is(proposal, {ActionKind::drain_node}))
     return deny(Reason::source_untrusted, only + ": a drain needs a second, independent witness");
-  if (!input.verdict.attempt || input.verdict.attempt != proposal.action.attempt) {
+  const bool of_job = !is(proposal, {ActionKind::requeue_excluding}) ||
+                      input.verdict.attempt == proposal.action.attempt;
+  if (!input.verdict.attempt || !of_job)
     return deny(Reason::source_untrusted, only + ", and not about this job");
-  }
   const Attempt* attempt = input.view.attempt(*input.verdict.attempt);
   if (attempt == nullptr || proposal.node.empty() || contains(attempt->nodes, proposal.node))
     return {};
@@ -80,8 +69,8 @@ Stop source_trusted(const Proposal& proposal, const PolicyInput& input) {
 /// An agent speaks for its own node alone. What the scheduler or the controller saw needs no agent.
 Stop right_speaker(const Proposal& proposal, const PolicyInput& input) {
   const auto& verdict = input.verdict;
-  if (!takes_out(proposal) && !(is(proposal, {ActionKind::requeue_excluding}) && !verdict.attempt))
-    return {};
+  const bool of_any_job = is(proposal, {ActionKind::requeue_excluding}) && !verdict.attempt;
+  if ((!takes_out(proposal) && !of_any_job) || follows_drain(proposal, input)) return {};
   if (proposal.node.empty() || contains(verdict.reporters, proposal.node)) return {};
   const bool seen_from_outside =
       std::any_of(verdict.witnesses.begin(), verdict.witnesses.end(), [](auto witness) {
@@ -95,7 +84,7 @@ Stop right_speaker(const Proposal& proposal, const PolicyInput& input) {
 }
 
 Stop evidence_complete(const Proposal& proposal, const PolicyInput& input) {
-  if (is(proposal, {ActionKind::return_node})) return {};
+  if (follows_drain(proposal, input)) return {};
   const auto& verdict = input.verdict;
   const std::string missing =
       verdict.missing.empty() ? "" : "; missing: " + join(verdict.missing, ", ");
@@ -106,14 +95,20 @@ Stop evidence_complete(const Proposal& proposal, const PolicyInput& input) {
   return {};
 }
 
-Stop confirmed(const Proposal& /*proposal*/, const PolicyInput& input) {
-  if (input.verdict.status != VerdictStatus::suspected) return {};
+/// A suspicion waits; but what a job says of its own hardware is believed for that job.
+Stop confirmed(const Proposal& proposal, const PolicyInput& input) {
+  if (input.verdict.status != VerdictStatus::suspected || follows_drain(proposal, input)) return {};
+  const auto lack = words_lack(input);
+  const bool stays_with_job =
+      is(proposal, {ActionKind::requeue_excluding, ActionKind::test_node, ActionKind::notify});
+  if (stays_with_job && !lack) return {};
   const auto percent = static_cast<int>(input.verdict.confidence * 100);
-  return hold(Reason::not_confirmed, "suspected, confidence " + std::to_string(percent) + " %");
+  return hold(Reason::not_confirmed, "suspected, confidence " + std::to_string(percent) + " %" +
+                                         (lack ? ": " + *lack : std::string{}));
 }
 
 Stop verdict_fresh(const Proposal& proposal, const PolicyInput& input) {
-  if (is(proposal, {ActionKind::return_node})) return {};
+  if (follows_drain(proposal, input)) return {};
   const Duration age = input.now - input.verdict.updated_at;
   if (age <= input.limits.verdict_age_max) return {};
   return hold(Reason::verdict_stale, "the verdict is " + to_text(age) + " old, limit " +
@@ -121,8 +116,10 @@ Stop verdict_fresh(const Proposal& proposal, const PolicyInput& input) {
 }
 
 Stop settled(const Proposal& proposal, const PolicyInput& input) {
-  if (is(proposal, {ActionKind::return_node}) || input.verdict.acts_at_once) return {};
-  const Duration age = input.now - input.verdict.since;
+  if (follows_drain(proposal, input) || input.verdict.acts_at_once) return {};
+  // A suspicion is acted on only after nothing was added to it for as long.
+  const bool suspected = input.verdict.status == VerdictStatus::suspected;
+  const Duration age = input.now - (suspected ? input.verdict.updated_at : input.verdict.since);
   if (age >= input.limits.lateness) return {};
   return hold(Reason::not_settled, "known for " + to_text(age) + ", late events are waited for " +
                                        to_text(input.limits.lateness));
@@ -223,14 +220,32 @@ Stop in_service(const Proposal& proposal, const PolicyInput& input) {
     case NodePhase::in_service:
     case NodePhase::suspected:
     case NodePhase::returned: return {};
-    case NodePhase::drained:
     case NodePhase::testing:
+      if (state->second.action.empty()) return {};  // tested without a drain
+      [[fallthrough]];
+    case NodePhase::drained:
     case NodePhase::in_repair:
       return hold(Reason::already_drained, node.name + " is out of service already: " +
                                                std::string(to_text(state->second.phase)) + " by " +
                                                state->second.by);
   }
   return {};
+}
+
+/// Without a drain a test must not meet a job, and nobody may have nodes tested at will.
+Stop testable(const Proposal& proposal, const PolicyInput& input) {
+  if (!is(proposal, {ActionKind::test_node}) || follows_drain(proposal, input)) return {};
+  const auto& node = *input.view.node(proposal.node);
+  if (node.drained)
+    return hold(Reason::already_drained, node.name + " is drained already: " + node.drain_reason);
+  if (!node.idle)
+    return hold(Reason::node_busy, node.name + " is not idle (" + node.state_text + ")");
+  const auto* test = last_test(input.history, node.name);
+  if (test == nullptr) return {};
+  const Duration ago = input.now - test->decided_at;
+  if (ago >= input.limits.words_test_interval_min) return {};
+  return hold(Reason::tested_lately, node.name + " was tested " + to_text(ago) + " ago, limit " +
+                                         to_text(input.limits.words_test_interval_min));
 }
 
 Stop restartable(const Proposal& proposal, const PolicyInput& input) {
@@ -260,9 +275,7 @@ Stop under_rate(const Proposal& proposal, const PolicyInput& input) {
 /// real outage.
 Stop not_shared(const Proposal& proposal, const PolicyInput& input) {
   if (!is(proposal, {ActionKind::drain_node, ActionKind::requeue_excluding})) return {};
-  const auto nodes = nodes_with_cause(input.history, input.verdict.cause,
-                                      input.now - input.limits.same_cause_window);
-  const auto others = static_cast<int>(nodes.size() - nodes.count(proposal.node));
+  const int others = others_with_cause(input, proposal.node);
   if (others + 1 <= input.limits.same_cause_nodes_max) return {};
   return hold(Reason::blast_radius,
               std::to_string(others + 1) + " nodes with " + input.verdict.cause + " within " +
@@ -359,6 +372,7 @@ constexpr std::array ordered{
     NamedGuard{"not_acted_yet", not_acted_yet},
     NamedGuard{"own_or_free", own_or_free},
     NamedGuard{"in_service", in_service},
+    NamedGuard{"testable", testable},
     NamedGuard{"restartable", restartable},
     NamedGuard{"under_rate", under_rate},
     NamedGuard{"not_shared", not_shared},

@@ -11,82 +11,10 @@
 #include <vector>
 
 #include "base/text.h"
+#include "policy/policy_scenario.h"
 
 namespace faultline {
 namespace {
-
-using std::chrono::hours;
-using std::chrono::minutes;
-using std::chrono::seconds;
-
-const Instant now{hours{24 * 365 * 56}};
-
-const Catalog& catalog() {
-  static const Catalog loaded = [] {
-    auto result = Catalog::load(FAULTLINE_SOURCE_CATALOG_DIR);
-    FAULTLINE_CHECK(result.ok());
-    return std::move(result).value();
-  }();
-  return loaded;
-}
-
-/// A healthy cluster of n1 to n12 in which everything lets the proposals for n3 pass.
-struct Scenario {
-  Verdict verdict;
-  ClusterView view;
-  ActionHistory history;
-  PolicyLimits limits;
-  Mode mode = Mode::act;
-
-  Scenario() {
-    verdict.id = "v-0000000000000001";
-    verdict.detector = "kernel_faults";
-    verdict.cause = "gpu.ecc_uncorrectable";
-    verdict.subject = Subject::of_gpu("n3", "0000:3b:00.0");
-    verdict.status = VerdictStatus::confirmed;
-    verdict.confidence = 0.95;
-    verdict.attempt = AttemptId{"7", 0};
-    verdict.since = now - minutes{1};
-    verdict.updated_at = now - seconds{10};
-    verdict.evidence = {"e-1"};
-    verdict.witnesses = {EventSource::kernel_log};
-    verdict.reporters = {"n3"};
-    view.taken_at = now - seconds{1};
-    for (int i = 1; i <= 12; ++i) {
-      SchedulerNode node;
-      node.name = "n" + std::to_string(i);
-      node.available = true;
-      node.rack = "r" + std::to_string((i - 1) / 4);
-      view.nodes.emplace(node.name, node);
-    }
-    Attempt attempt;
-    attempt.id = {"7", 0};
-    attempt.state = AttemptState::failed;
-    attempt.nodes = {"n1", "n2", "n3", "n4"};
-    attempt.restartable = true;
-    view.attempts = {attempt};
-    // Loose, so that each obstacle stands alone.
-    limits.drained_share_max = 1.0;
-    limits.available_share_min = 0.5;
-  }
-
-  SchedulerNode& node(const std::string& name) { return view.nodes.find(name)->second; }
-  [[nodiscard]] PolicyInput input() const {
-    return {verdict, view, history, catalog(), limits, mode, now};
-  }
-
-  void add_entry(ActionKind kind, Subject subject, const std::string& cause, Duration ago,
-                 std::optional<OutcomeStatus> outcome) {
-    ActionHistory::Entry entry;
-    entry.action.kind = kind;
-    entry.action.subject = std::move(subject);
-    entry.action.id = "a-" + std::to_string(history.entries.size());
-    entry.cause = cause;
-    entry.decided_at = now - ago;
-    if (outcome) entry.outcome = Outcome{entry.action.id, *outcome, now - ago, "", {}, false};
-    history.entries.push_back(entry);
-  }
-};
 
 Proposal proposal_of(const Scenario& scenario, ActionKind kind) {
   for (auto& proposal : propose(scenario.input())) {
@@ -109,15 +37,6 @@ struct Obstacle {
   Reason reason;
   std::function<void(Scenario&)> put;
 };
-
-ActionId drain_id() {
-  return make_action_id(
-      make_decision_id("v-0000000000000001", ActionKind::drain_node, Subject::of_node("n3")));
-}
-
-void silence(Scenario& s) {
-  s.history.silences.push_back({Subject::of_node("n3"), now + minutes{5}, "alice"});
-}
 
 /// In the order of the list.
 const std::vector<Obstacle>& drain_obstacles() {
@@ -163,9 +82,7 @@ const std::vector<Obstacle>& drain_obstacles() {
        }},
       {"not_shared", Reason::blast_radius,
        [](Scenario& s) {
-         s.add_entry(ActionKind::requeue_excluding, Subject::of_job("9"), s.verdict.cause,
-                     seconds{20}, OutcomeStatus::done);
-         s.history.entries.back().action.nodes = {"n6", "n7", "n8"};
+         s.same_cause = {{now, "n3"}, {now, "n6"}, {now, "n7"}, {now, "n8"}};
        }},
       {"small_blast", Reason::blast_radius,
        [](Scenario& s) {
@@ -238,9 +155,47 @@ const std::vector<Obstacle>& requeue_obstacles() {
   return obstacles;
 }
 
+const std::vector<Obstacle>& test_obstacles() {
+  static const std::vector<Obstacle> obstacles = {
+      {"source_trusted", Reason::source_untrusted,
+       [](Scenario& s) {
+         s.view.attempts[0].nodes = {"n1", "n2", "n4", "n5"};
+       }},
+      {"right_speaker", Reason::wrong_speaker, [](Scenario& s) { s.verdict.reporters = {"n9"}; }},
+      {"evidence_complete", Reason::evidence_incomplete,
+       [](Scenario& s) { s.verdict.evidence.clear(); }},
+      {"confirmed", Reason::not_confirmed, [](Scenario& s) { s.verdict.confidence = 0.3; }},
+      {"verdict_fresh", Reason::verdict_stale,
+       [](Scenario& s) { s.verdict.updated_at = now - hours{1}; }},
+      {"settled", Reason::not_settled, [](Scenario& s) { s.limits.lateness = minutes{5}; }},
+      {"view_fresh", Reason::view_stale, [](Scenario& s) { s.view.taken_at = now - minutes{5}; }},
+      {"not_silenced", Reason::silenced, silence},
+      {"not_covered", Reason::covered_by_wider,
+       [](Scenario& s) {
+         s.add_entry(ActionKind::notify, Subject::of_rack("r0"), "power.rack", minutes{1},
+                     OutcomeStatus::done);
+       }},
+      {"not_acted_yet", Reason::already_acted,
+       [](Scenario& s) {
+         s.add_entry(ActionKind::test_node, Subject::of_node("n3"), "gpu.other", seconds{20},
+                     std::nullopt);
+       }},
+      {"own_or_free", Reason::owned_by_other,
+       [](Scenario& s) {
+         s.node("n3").drained = true;
+         s.node("n3").drain_reason = "fan broken";
+       }},
+      {"testable", Reason::node_busy, [](Scenario& s) { s.node("n3").idle = false; }},
+      {"approved", Reason::approval_needed,
+       [](Scenario& s) { s.limits.approval_needed = {ActionKind::test_node}; }},
+      {"mode_acts", Reason::mode_observe, [](Scenario& s) { s.mode = Mode::observe; }},
+  };
+  return obstacles;
+}
+
 /// Every subset of the obstacles: the first one in it rules.
-void try_all_subsets(ActionKind kind, const std::vector<Obstacle>& obstacles) {
-  const Scenario healthy;
+void try_all_subsets(ActionKind kind, const std::vector<Obstacle>& obstacles,
+                     const Scenario& healthy = {}) {
   const Proposal proposal = proposal_of(healthy, kind);
   ASSERT_EQ(first_reason(healthy, proposal), Reason::all_guards_passed);
   // All pairs and triples, and every subset of any twelve neighbours: 2^18 whole sets would tell
@@ -248,7 +203,7 @@ void try_all_subsets(ActionKind kind, const std::vector<Obstacle>& obstacles) {
   constexpr std::size_t window = 12;
   const std::size_t count = obstacles.size();
   const auto check = [&](const std::vector<std::size_t>& chosen) {
-    Scenario scenario;
+    Scenario scenario = healthy;
     for (const auto index : chosen) obstacles[index].put(scenario);
     const Reason expected =
         chosen.empty() ? Reason::all_guards_passed : obstacles[chosen.front()].reason;
@@ -281,8 +236,12 @@ TEST(GuardOrder, RequeueHonoursTheListInEveryCombination) {
   try_all_subsets(ActionKind::requeue_excluding, requeue_obstacles());
 }
 
+TEST(GuardOrder, TestHonoursTheListInEveryCombination) {
+  try_all_subsets(ActionKind::test_node, test_obstacles(), words());
+}
+
 TEST(GuardOrder, TheTablesNameTheGuardsInTheirOrder) {
-  for (const auto* obstacles : {&drain_obstacles(), &requeue_obstacles()}) {
+  for (const auto* obstacles : {&drain_obstacles(), &requeue_obstacles(), &test_obstacles()}) {
     std::size_t at = 0;
     for (const auto& obstacle : *obstacles) {
       while (at < guards().size() && guards()[at].name != obstacle.guard) ++at;
@@ -297,6 +256,7 @@ TEST(GuardOrder, EveryGuardOfTheListStopsSomething) {
   std::vector<std::string_view> seen = {"has_target", "node_known"};
   for (const auto& obstacle : drain_obstacles()) seen.emplace_back(obstacle.guard);
   for (const auto& obstacle : requeue_obstacles()) seen.emplace_back(obstacle.guard);
+  for (const auto& obstacle : test_obstacles()) seen.emplace_back(obstacle.guard);
   for (const auto& [name, guard] : guards())
     EXPECT_NE(std::find(seen.begin(), seen.end(), name), seen.end()) << name;
 
@@ -459,6 +419,23 @@ TEST(Policy, FiftyNodesWithOneCauseInAMinuteAreNotDrained) {
     }
   }
   EXPECT_EQ(drained, s.limits.same_cause_nodes_max);
+}
+
+TEST(Policy, OfFiftyNodesKnownAtOnceNoneIsDrained) {
+  Scenario s;
+  for (int i = 1; i <= 50; ++i) s.same_cause.push_back({now, "n" + std::to_string(i)});
+  EXPECT_EQ(drain_reason(s), Reason::blast_radius);
+  EXPECT_EQ(requeue_reason(s), Reason::blast_radius);
+  s.same_cause.resize(3);  // n1, n2 and n3 itself
+  EXPECT_EQ(drain_reason(s), Reason::all_guards_passed);
+  s.same_cause.push_back({now, "n4"});
+  EXPECT_EQ(drain_reason(s), Reason::blast_radius);
+  s.same_cause.pop_back();
+  s.add_entry(ActionKind::drain_node, Subject::of_node("n2"), s.verdict.cause, seconds{20},
+              OutcomeStatus::done);
+  EXPECT_EQ(drain_reason(s), Reason::all_guards_passed) << "a node counts once";
+  s.history.entries.back().action.subject = Subject::of_node("n5");
+  EXPECT_EQ(drain_reason(s), Reason::blast_radius) << "drained, and its verdict is closed";
 }
 
 TEST(Policy, OnlyOneRulingOfFourMakesARealAction) {

@@ -7,6 +7,7 @@
 #include "policy/guards.h"
 #include "policy/proposal.h"
 #include "policy/tallies.h"
+#include "policy/words.h"
 
 namespace faultline {
 namespace {
@@ -21,8 +22,7 @@ std::string what_it_saw(const Proposal& proposal, const PolicyInput& input) {
   saw["available_without"] = available_without(input.view, input.history, proposal.node);
   saw["drained_by_faultline"] = drained_by_us(input.view, input.history);
   saw["drains_last_hour"] = drains_since(input.history, input.now - std::chrono::hours{1});
-  saw["same_cause_nodes"] = nodes_with_cause(input.history, input.verdict.cause,
-                                             input.now - input.limits.same_cause_window);
+  saw["other_nodes_with_cause"] = others_with_cause(input, proposal.node);
   if (const auto* node = input.view.node(proposal.node)) saw["node"] = to_json(*node);
   if (proposal.action.attempt) {
     saw["requeues_last_hour"] = requeues_since(input.history, proposal.action.attempt->job,
@@ -36,6 +36,14 @@ std::string what_it_saw(const Proposal& proposal, const PolicyInput& input) {
   return dump(saw);
 }
 
+std::string passed_text(const Proposal& proposal, const PolicyInput& input) {
+  const bool untested = proposal.action.kind == ActionKind::requeue_excluding &&
+                        stands_on_words(input.verdict) && !input.tests.configured;
+  if (!untested) return "all guards passed";
+  return "all guards passed; only the job says so and no node test is configured: " +
+         proposal.node + " stays in service for other jobs";
+}
+
 Decision rule(const Proposal& proposal, const PolicyInput& input) {
   Decision decision;
   decision.id = proposal.action.decision;
@@ -44,7 +52,7 @@ Decision rule(const Proposal& proposal, const PolicyInput& input) {
   decision.ruling = Ruling::act;
   decision.reason = Reason::all_guards_passed;
   decision.guard = "all";
-  decision.detail = "all guards passed";
+  decision.detail = passed_text(proposal, input);
   decision.mode = input.mode;
   decision.decided_at = input.now;
   decision.saw = what_it_saw(proposal, input);

@@ -3,6 +3,7 @@
 // nothing is done.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,19 @@
 
 namespace faultline {
 
+/// The site's own node test, as far as there is one.
+struct NodeTests {
+  bool configured = false;     // there is a command
+  bool after_drain = false;    // run it on every node that faultline drained
+  bool return_passed = false;  // and give the node back if it passed
+};
+
+/// A node with an open verdict, and when what it says began.
+struct OpenFault {
+  Instant since;
+  std::string node;
+};
+
 struct PolicyInput {
   const Verdict& verdict;
   const ClusterView& view;
@@ -22,12 +36,20 @@ struct PolicyInput {
   const PolicyLimits& limits;
   Mode mode = Mode::observe;
   Instant now;
+  NodeTests tests = {};
+  /// Nodes, each once, with an open verdict of the same cause that began within same_cause_window
+  /// of this one; confirmed by somebody else than a job, or a user could hold up other drains.
+  std::span<const OpenFault> same_cause = {};
 };
 
 /// The decisions for one verdict, in the order in which their actions must be carried out. The same
 /// input gives the same decisions and ids. A cleared verdict proposes returning the node that its
-/// own drain took out.
+/// own drain took out; a drain that stands is followed by the test and the return that the site
+/// wants.
 std::vector<Decision> decide(const PolicyInput& input);
+
+/// True while the scheduler shows the verdict's node as drained by this very verdict.
+bool drain_stands(const Verdict& verdict, const ClusterView& view);
 
 /// The decision for what a person asked: return a node, approve or deny an earlier decision. `who`
 /// is written down.

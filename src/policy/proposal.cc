@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "policy/tallies.h"
+#include "policy/words.h"
+
 namespace faultline {
 namespace {
 
@@ -76,17 +79,49 @@ void propose_requeues(const PolicyInput& input, const Cause* cause,
   }
 }
 
-std::vector<Proposal> propose_return(const PolicyInput& input, const Cause* cause) {
-  const std::string name = node_of(input.verdict.subject);
-  const SchedulerNode* node = input.view.node(name);
-  if (node == nullptr || !node->drained) return {};
-  const auto drain = make_action_id(
-      make_decision_id(input.verdict.id, ActionKind::drain_node, Subject::of_node(name)));
-  if (action_of_reason(node->drain_reason) != drain) return {};
+ActionId drain_of(const Verdict& verdict) {
+  return make_action_id(make_decision_id(verdict.id, ActionKind::drain_node,
+                                         Subject::of_node(node_of(verdict.subject))));
+}
+
+Proposal about_return(const PolicyInput& input, const Cause* cause) {
   Proposal proposal = about_node(input, cause, ActionKind::return_node, node_deadline);
-  proposal.action.reason =
-      reason_text(drain, input.verdict.cause);  // what the actuator must find on the node
-  return {proposal};
+  // What the actuator must find on the node.
+  proposal.action.reason = reason_text(drain_of(input.verdict), input.verdict.cause);
+  return proposal;
+}
+
+std::vector<Proposal> propose_return(const PolicyInput& input, const Cause* cause) {
+  if (!drain_stands(input.verdict, input.view)) return {};
+  return {about_return(input, cause)};
+}
+
+/// What follows a drain has an id of its own: the verdict may have had the node tested before.
+void follow(Proposal& proposal, const ActionId& drain) {
+  auto& action = proposal.action;
+  action.decision = make_decision_id(drain, action.kind, action.subject);
+  action.id = make_action_id(action.decision);
+}
+
+void propose_after_drain(const PolicyInput& input, const Cause* cause,
+                         std::vector<Proposal>& proposals) {
+  if (!input.tests.configured || !input.tests.after_drain ||
+      !drain_stands(input.verdict, input.view))
+    return;
+  const ActionId drain = drain_of(input.verdict);
+  Proposal test = about_node(input, cause, ActionKind::test_node, test_deadline);
+  follow(test, drain);
+  const bool passed = has_passed(input.history, test.action.id);
+  proposals.push_back(std::move(test));
+  if (!passed || !input.tests.return_passed) return;
+  proposals.push_back(about_return(input, cause));
+  follow(proposals.back(), drain);
+}
+
+/// A node that only a job accuses is tested rather than drained.
+bool test_is_due(const PolicyInput& input) {
+  return input.tests.configured && input.verdict.status == VerdictStatus::suspected &&
+         stands_on_words(input.verdict);
 }
 
 }  // namespace
@@ -100,6 +135,8 @@ std::vector<Proposal> propose(const PolicyInput& input) {
     switch (kind) {
       case ActionKind::drain_node:
         proposals.push_back(about_node(input, cause, kind, node_deadline));
+        if (test_is_due(input))
+          proposals.push_back(about_node(input, cause, ActionKind::test_node, test_deadline));
         break;
       case ActionKind::test_node:
         proposals.push_back(about_node(input, cause, kind, test_deadline));
@@ -116,7 +153,14 @@ std::vector<Proposal> propose(const PolicyInput& input) {
       case ActionKind::return_node: break;  // never proposed by a rule
     }
   }
+  propose_after_drain(input, cause, proposals);
   return proposals;
+}
+
+bool drain_stands(const Verdict& verdict, const ClusterView& view) {
+  const SchedulerNode* node = view.node(node_of(verdict.subject));
+  return node != nullptr && node->drained &&
+         action_of_reason(node->drain_reason) == drain_of(verdict);
 }
 
 Proposal propose_hold(const PolicyInput& input, const Proposal& requeue) {

@@ -83,15 +83,32 @@ int requeues_since(const ActionHistory& history, const std::string& job, Instant
   return static_cast<int>(attempts.size());
 }
 
-std::set<std::string> nodes_with_cause(const ActionHistory& history, const std::string& cause,
-                                       Instant since) {
-  std::set<std::string> nodes;
-  for (const auto& entry : history.entries) {
-    if (entry.cause != cause || entry.decided_at <= since) continue;
-    if (is_drain(entry)) nodes.insert(entry.action.subject.node);
-    if (is_requeue(entry)) nodes.insert(entry.action.nodes.begin(), entry.action.nodes.end());
+int others_with_cause(const PolicyInput& input, const std::string& node) {
+  const auto open = [&](const std::string& name) {
+    return std::any_of(input.same_cause.begin(), input.same_cause.end(),
+                       [&](const OpenFault& fault) { return fault.node == name; });
+  };
+  std::set<std::string> drained;
+  for (const auto& entry : input.history.entries) {
+    const std::string& name = entry.action.subject.node;
+    if (is_drain(entry) && entry.cause == input.verdict.cause && name != node &&
+        entry.decided_at > input.now - input.limits.same_cause_window && !open(name))
+      drained.insert(name);
   }
-  return nodes;
+  return static_cast<int>(input.same_cause.size() + drained.size()) - (open(node) ? 1 : 0);
+}
+
+const Entry* last_test(const ActionHistory& history, const std::string& node) {
+  const auto found =
+      std::find_if(history.entries.rbegin(), history.entries.rend(), [&](const auto& entry) {
+        return entry.action.kind == ActionKind::test_node && entry.action.subject.node == node;
+      });
+  return found == history.entries.rend() ? nullptr : &*found;
+}
+
+bool has_passed(const ActionHistory& history, const ActionId& test) {
+  return std::any_of(history.entries.begin(), history.entries.end(),
+                     [&](const auto& entry) { return entry.action.id == test && is_done(entry); });
 }
 
 std::set<std::string> drained_by_us(const ClusterView& view, const ActionHistory& history) {

@@ -21,9 +21,15 @@ int drains_since(const ActionHistory& history, Instant since);
 /// Attempts of the job whose requeue was decided at or after `since` and has not failed.
 int requeues_since(const ActionHistory& history, const std::string& job, Instant since);
 
-/// Nodes that were drained, or taken out of a job, for this cause at or after `since`.
-std::set<std::string> nodes_with_cause(const ActionHistory& history, const std::string& cause,
-                                       Instant since);
+/// How many nodes other than `node` have this verdict's cause: by open verdicts, or drained for it
+/// within the window.
+int others_with_cause(const PolicyInput& input, const std::string& node);
+
+/// The newest test of the node, whatever came of it.
+const ActionHistory::Entry* last_test(const ActionHistory& history, const std::string& node);
+
+/// True if the test with this id ran and the node passed.
+bool has_passed(const ActionHistory& history, const ActionId& test);
 
 /// Nodes that are drained by faultline, or are about to be.
 std::set<std::string> drained_by_us(const ClusterView& view, const ActionHistory& history);

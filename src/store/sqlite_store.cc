@@ -141,11 +141,20 @@ Status SqliteStore::record_outcome(const Outcome& outcome) {
   const std::lock_guard lock(mutex_);
   const bool settled = outcome.status == OutcomeStatus::done ||
                        (outcome.status == OutcomeStatus::failed && !outcome.retryable);
+  // A node test that is unknown stays so: nobody could be asked.
+  const bool no_result = outcome.status == OutcomeStatus::unknown && !outcome.retryable;
   const std::string body = dump(to_json(outcome));
   auto transaction = sqlite::Transaction::begin(*database_);
   if (!transaction) return transaction.error();
-  FAULTLINE_SQL(update, "UPDATE actions SET outcome = ?, settled = ? WHERE id = ? AND settled = 0");
-  FAULTLINE_TRY(update.bind(body).bind(std::int64_t{settled ? 1 : 0}).bind(outcome.action).run());
+  FAULTLINE_SQL(
+      update,
+      "UPDATE actions SET outcome = ?, settled = ? OR (? AND json_extract(body, '$.kind') "
+      "= 'test_node') WHERE id = ? AND settled = 0");
+  FAULTLINE_TRY(update.bind(body)
+                    .bind(std::int64_t{settled ? 1 : 0})
+                    .bind(std::int64_t{no_result ? 1 : 0})
+                    .bind(outcome.action)
+                    .run());
   if (database_->changes() == 0)
     return Error{ErrorCode::conflict, outcome.action + " has no open intent"};
   FAULTLINE_TRY(remember("outcome", outcome.action, outcome.at, body));

@@ -137,6 +137,17 @@ TEST_F(StoreTest, AnUnknownOutcomeStaysOpenAndADoneOneIsFinal) {
   EXPECT_EQ(store->action("a-1").value()->outcome->status, OutcomeStatus::done);
 }
 
+TEST_F(StoreTest, ANodeTestThatHasNoResultIsClosed) {
+  auto store = open();
+  Action test = action("a-1");
+  test.kind = ActionKind::test_node;
+  ASSERT_TRUE(store->record_intent(test, Instant{seconds{1}}).ok());
+  ASSERT_TRUE(store->record_outcome(outcome("a-1", OutcomeStatus::unknown, true)).ok());
+  EXPECT_EQ(store->open_intents().value().size(), 1u);
+  ASSERT_TRUE(store->record_outcome(outcome("a-1", OutcomeStatus::unknown)).ok());
+  EXPECT_TRUE(store->open_intents().value().empty());
+}
+
 TEST_F(StoreTest, AnOutcomeWithoutAnIntentIsRefused) {
   auto store = open();
   EXPECT_EQ(store->record_outcome(outcome("a-9", OutcomeStatus::done)).error().code,

@@ -28,6 +28,8 @@ struct PolicyStory {
   ClusterView view;
   ActionHistory history;
   Mode mode = Mode::observe;
+  NodeTests tests;
+  std::vector<OpenFault> same_cause;
   std::vector<std::string> expected;
   std::string bad;  // a line that could not be read
 };
@@ -154,6 +156,15 @@ bool read_drained(const Words& words, std::string_view text, PolicyStory& story)
   return true;
 }
 
+/// configured [after-drain] [return-passed]
+bool read_site_test(const Words& words, PolicyStory& story) {
+  const auto says = [&](std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  story.tests = {says("configured"), says("after-drain"), says("return-passed")};
+  return story.tests.configured;
+}
+
 bool read_line(std::string_view keyword, std::string_view rest, PolicyStory& story) {
   const Words words = words_of(rest);
   if (keyword == "verdict") return read_verdict(words, story);
@@ -172,6 +183,12 @@ bool read_line(std::string_view keyword, std::string_view rest, PolicyStory& sto
     if (subject) story.history.silences.push_back({*subject, now + seconds_of(words[1]), words[3]});
     return subject.has_value();
   }
+  if (keyword == "site-test") return read_site_test(words, story);
+  if (keyword == "same-cause") {
+    for (const auto& name : node_range(words))
+      story.same_cause.push_back({story.verdict.since, name});
+    return true;
+  }
   if (keyword == "rack") {
     for (std::size_t i = 1; i < words.size(); ++i) story.view.nodes[words[i]].rack = words[0];
     return true;
@@ -180,10 +197,11 @@ bool read_line(std::string_view keyword, std::string_view rest, PolicyStory& sto
     auto& node = story.view.nodes[name];
     node.name = name;
     if (keyword == "nodes") node.available = true;
+    if (keyword == "idle") node.idle = true;
     if (keyword == "down") node.available = !(node.down = true);
     if (keyword == "maintenance") node.available = !(node.maintenance = true);
   }
-  return keyword == "nodes" || keyword == "down" || keyword == "maintenance";
+  return keyword == "nodes" || keyword == "idle" || keyword == "down" || keyword == "maintenance";
 }
 
 std::vector<PolicyStory> read_stories(const std::filesystem::path& file) {
@@ -242,8 +260,9 @@ TEST(PolicyCases, DecideAsTold) {
     SCOPED_TRACE(story.name);
     ASSERT_EQ(story.bad, "");
     ASSERT_NE(catalog->cause(story.verdict.cause), nullptr) << story.verdict.cause;
-    const auto decisions = decide({story.verdict, story.view, story.history, *catalog,
-                                   catalog->policy().limits, story.mode, now});
+    const auto decisions =
+        decide({story.verdict, story.view, story.history, *catalog, catalog->policy().limits,
+                story.mode, now, story.tests, story.same_cause});
     std::vector<std::string> actual;
     std::string details;
     for (const auto& decision : decisions) {

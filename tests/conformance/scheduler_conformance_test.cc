@@ -325,9 +325,14 @@ TEST_P(SchedulerConformance, HoldsAJobWithoutStoppingIt) {
   EXPECT_EQ(latest(view(), job)->state, AttemptState::running);
 }
 
-TEST_P(SchedulerConformance, TestsADrainedNodeOnly) {
+TEST_P(SchedulerConformance, TestsADrainedOrIdleNodeOnly) {
+  const auto job = cluster_->submit({.nodes = 2});
+  const std::string busy = wait_for(job, AttemptState::running).nodes.front();
+  const auto not_now = execute(action(ActionKind::test_node, Subject::of_node(busy)));
+  EXPECT_EQ(not_now.status, OutcomeStatus::failed) << not_now.detail;
+  EXPECT_TRUE(not_now.retryable) << not_now.detail;
+  EXPECT_DONE(execute(action(ActionKind::test_node, Subject::of_node("n5"))));
   auto test = action(ActionKind::test_node, Subject::of_node("n1"));
-  EXPECT_REFUSED(execute(test));
   EXPECT_DONE(execute(drain("n1")));
   const auto passed = execute(test);
   EXPECT_DONE(passed);

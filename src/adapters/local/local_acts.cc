@@ -148,11 +148,6 @@ Outcome inspect_in_state(const LocalState& state, const Action& action) {
           seen.standing == Look::Standing::open};
 }
 
-bool drained_by_us(const LocalState& state, const std::string& name) {
-  const auto* node = state.node(name);
-  return node != nullptr && node->drained && reason_is_ours(node->drain_reason);
-}
-
 std::vector<std::string> planned_commands(const Action& action,
                                           const std::vector<std::string>& test_command) {
   const auto line = [](const std::vector<std::string>& words) {

@@ -22,9 +22,6 @@ Result<Outcome> act_on_state(LocalState& state, const Action& action);
 /// The same as a look: failed with retryable if it did not happen and could.
 Outcome inspect_in_state(const LocalState& state, const Action& action);
 
-/// True if the node is out of service by faultline: the only ones it may test.
-bool drained_by_us(const LocalState& state, const std::string& node);
-
 /// "local: drain n3 reason='...'": what would be done.
 std::vector<std::string> planned_commands(const Action& action,
                                           const std::vector<std::string>& test_command);

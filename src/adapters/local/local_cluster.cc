@@ -264,13 +264,17 @@ class LocalCluster::Impl {
 
   Result<Outcome> test(const Action& action) {
     if (options_.test_command.empty())
-      return outcome(action, OutcomeStatus::failed, "no test command is configured");
+      return outcome(action, OutcomeStatus::unknown, "no test command is configured");
     {
       const std::scoped_lock hold(mutex_);
       FAULTLINE_TRY(ensure_open());
-      if (!drained_by_us(state_, action.subject.node)) {
-        return outcome(action, OutcomeStatus::failed,
-                       action.subject.node + " is not drained by faultline; not tested");
+      const auto view = make_view(state_, clock_.now());
+      const auto* node = view.node(action.subject.node);
+      const bool ours = node != nullptr && node->drained && reason_is_ours(node->drain_reason);
+      if (!ours && (node == nullptr || !node->idle)) {
+        return outcome(
+            action, OutcomeStatus::failed,
+            action.subject.node + " is neither drained by faultline nor idle; not tested", true);
       }
     }
     ProcessOptions options;
@@ -278,12 +282,15 @@ class LocalCluster::Impl {
     options.output_bytes_max = std::size_t{1} << 20;
     options.environment = {"FAULTLINE_NODE=" + action.subject.node};
     const auto ran = run_process(options_.test_command, options);
-    if (!ran) return outcome(action, OutcomeStatus::failed, ran.error().message);
+    if (!ran) {
+      return outcome(action, OutcomeStatus::unknown,
+                     "the test could not be run: " + ran.error().message);
+    }
     const std::string last =
         printable(trim(ran->err.empty() ? ran->out : ran->err), test_output_bytes_max);
-    const bool passed = !ran->timed_out && ran->exit_code == 0;
+    const auto verdict = ran->exit_code == 0 ? OutcomeStatus::done : OutcomeStatus::failed;
     auto result = outcome(
-        action, passed ? OutcomeStatus::done : OutcomeStatus::failed,
+        action, ran->timed_out ? OutcomeStatus::unknown : verdict,
         (ran->timed_out ? "the test did not end within " + to_text(action.deadline)
                         : "the test ended with exit code " + std::to_string(ran->exit_code)) +
             (last.empty() ? "" : ": " + last));

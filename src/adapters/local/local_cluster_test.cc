@@ -324,14 +324,21 @@ TEST_F(LocalClusterTest, LeavesAPersonsDrainAlone) {
   EXPECT_EQ(cluster_->view()->node("n2")->drain_reason, "new cable");
 }
 
-TEST_F(LocalClusterTest, TestsOnlyWhatItDrained) {
-  EXPECT_EQ(cluster_->execute(act(ActionKind::test_node, "n1"))->status, OutcomeStatus::failed);
+TEST_F(LocalClusterTest, TestsWhatItDrainedOrWhatIsIdle) {
+  const auto test = [&](const char* node) {
+    return cluster_->execute(act(ActionKind::test_node, node)).value();
+  };
+  EXPECT_EQ(test("n1").status, OutcomeStatus::done) << "idle";
   for (const char* node : {"n1", "n2"})
     ASSERT_TRUE(cluster_->execute(act(ActionKind::drain_node, node)));
-  const auto fit = cluster_->execute(act(ActionKind::test_node, "n1"));
-  EXPECT_EQ(fit->status, OutcomeStatus::done);
-  EXPECT_THAT(fit->detail, HasSubstr("node n1"));
-  EXPECT_EQ(cluster_->execute(act(ActionKind::test_node, "n2"))->status, OutcomeStatus::failed);
+  EXPECT_EQ(test("n1").status, OutcomeStatus::done);
+  EXPECT_THAT(test("n1").detail, HasSubstr("node n1"));
+  EXPECT_EQ(test("n2").status, OutcomeStatus::failed);
+  EXPECT_FALSE(test("n2").retryable);
+  const auto job = submit("while ! [ -e go ]; do sleep 0.05; done", 1);
+  ASSERT_TRUE(wait_for_state(job, AttemptState::running));
+  EXPECT_TRUE(test("n3").retryable) << "a job runs on it";
+  std::ofstream(root_ / "go") << "";
 }
 
 TEST_F(LocalClusterTest, AHeldJobWaits) {

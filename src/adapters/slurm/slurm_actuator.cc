@@ -208,24 +208,29 @@ Result<Outcome> SlurmActuator::inspect_return(const Action& action) {
 
 Result<Outcome> SlurmActuator::test(const Action& action) {
   const auto& argv = command_.options().test_command;
-  if (argv.empty()) return outcome(action, OutcomeStatus::failed, "no test command is configured");
+  if (argv.empty()) return outcome(action, OutcomeStatus::unknown, "no test command is configured");
   const auto read = read_node_as_text(command_, action.subject.node);
-  if (!read) return read.error();
-  if (!*read || !(*read)->node.drained || !reason_is_ours((*read)->node.drain_reason)) {
-    return outcome(action, OutcomeStatus::failed,
-                   action.subject.node + " is not drained by faultline; not tested");
+  if (!read) return not_now(action, read.error().message);
+  if (!*read) return not_now(action, "Slurm does not know node " + action.subject.node);
+  const auto& node = (*read)->node;
+  const bool ours = node.drained && reason_is_ours(node.drain_reason);
+  if (!ours && !node.idle) {
+    return not_now(action, node.name + " is neither drained by faultline nor idle (" +
+                               node.state_text + "); not tested");
   }
   const auto ran =
       command_.run_foreign(argv, action.deadline, {"FAULTLINE_NODE=" + action.subject.node});
-  if (!ran) return outcome(action, OutcomeStatus::failed, ran.error().message);
+  if (!ran)
+    return outcome(action, OutcomeStatus::unknown,
+                   "the test could not be run: " + ran.error().message);
   const std::string last =
       printable(trim(ran->err.empty() ? ran->out : ran->err), test_output_bytes_max);
   std::string detail = ran->timed_out
                            ? "the test did not end within " + to_text(action.deadline)
                            : "the test ended with exit code " + std::to_string(ran->exit_code);
   if (!last.empty()) detail += ": " + last;
-  const bool passed = !ran->timed_out && ran->exit_code == 0;
-  auto result = outcome(action, passed ? OutcomeStatus::done : OutcomeStatus::failed, detail);
+  const auto verdict = ran->exit_code == 0 ? OutcomeStatus::done : OutcomeStatus::failed;
+  auto result = outcome(action, ran->timed_out ? OutcomeStatus::unknown : verdict, detail);
   result.commands = {"FAULTLINE_NODE=" + action.subject.node + " " + command_text(argv)};
   return result;
 }
@@ -276,6 +281,13 @@ Outcome SlurmActuator::dry_run(const Action& action) const {
       break;
     case ActionKind::notify: break;
   }
+  return result;
+}
+
+/// Nothing was changed, and it may be tried again.
+Outcome SlurmActuator::not_now(const Action& action, std::string detail) const {
+  auto result = outcome(action, OutcomeStatus::failed, std::move(detail));
+  result.retryable = true;
   return result;
 }
 

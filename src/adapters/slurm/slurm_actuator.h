@@ -35,6 +35,7 @@ class SlurmActuator final : public Actuator {
   Result<Outcome> inspect_return(const Action& action);
   Result<Outcome> inspect_hold(const Action& action);
   [[nodiscard]] Outcome dry_run(const Action& action) const;
+  [[nodiscard]] Outcome not_now(const Action& action, std::string detail) const;
   [[nodiscard]] Outcome outcome(const Action& action, OutcomeStatus status,
                                 std::string detail) const;
 

@@ -90,6 +90,64 @@ TEST_F(SlurmActs, RequeuesInTheVerifiedOrder) {
   EXPECT_EQ(slurm_.log, expected);
 }
 
+TEST_F(SlurmActs, TestsADrainedOrIdleNodeAndTellsAResultFromNone) {
+  struct Row {
+    const char* name;
+    FakeSlurm::Node node;
+    Result<ProcessResult> ran;
+    OutcomeStatus status;
+    bool retryable, begun;
+  };
+  const ProcessResult passed{0, "fit", "", false, false};
+  const std::vector<Row> rows = {
+      {"idle", {"IDLE"}, passed, OutcomeStatus::done, false, true},
+      {"ours", {"IDLE+DRAIN", "faultline:a-1 x"}, passed, OutcomeStatus::done, false, true},
+      {"unfit",
+       {"IDLE"},
+       ProcessResult{1, "", "bad", false, false},
+       OutcomeStatus::failed,
+       false,
+       true},
+      {"too slow",
+       {"IDLE"},
+       ProcessResult{137, "", "", true, false},
+       OutcomeStatus::unknown,
+       false,
+       true},
+      {"cannot start",
+       {"IDLE"},
+       Error{ErrorCode::not_found, "no such program"},
+       OutcomeStatus::unknown,
+       false,
+       true},
+      {"busy", {"ALLOCATED"}, passed, OutcomeStatus::failed, true, false},
+      {"partly busy", {"MIXED"}, passed, OutcomeStatus::failed, true, false},
+      {"theirs", {"IDLE+DRAIN", "fan broken"}, passed, OutcomeStatus::failed, true, false},
+  };
+  options_.test_command = {"site-test"};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    slurm_.nodes["n1"] = row.node;
+    bool begun = false;
+    const CommandRunner slurm = slurm_.runner();
+    SlurmActuator actuator(options_, clock_, counters_,
+                           [&](const auto& argv, Duration deadline, const auto& environment) {
+                             if (argv.front() != "site-test")
+                               return slurm(argv, deadline, environment);
+                             begun = true;
+                             return row.ran;
+                           });
+    const auto tested = actuator.execute(action(ActionKind::test_node, Subject::of_node("n1")));
+    ASSERT_TRUE(tested.ok());
+    EXPECT_EQ(tested->status, row.status) << tested->detail;
+    EXPECT_EQ(tested->retryable, row.retryable) << tested->detail;
+    EXPECT_EQ(begun, row.begun);
+  }
+  options_.test_command.clear();
+  EXPECT_EQ(run(action(ActionKind::test_node, Subject::of_node("n1")))->status,
+            OutcomeStatus::unknown);
+}
+
 TEST_F(SlurmActs, LetsOldCredentialsExpireBeforeTheStart) {
   for (const int looks : {0, 2}) {  // its nodes are free at once, or complete for a while
     slurm_.jobs["7"] = {.number = "7", .shown = "7", .nodes = "n[1-2]", .completing_looks = looks};
