@@ -80,6 +80,14 @@ Status check_version(Database& database) {
   return ok_status();
 }
 
+Status check_readable(Database& database) {
+  FAULTLINE_TRY(check_version(database));
+  const auto version = version_of(database);
+  if (!version) return version.error();
+  if (*version > 0) return ok_status();
+  return Error{ErrorCode::not_found, "there is no store in it yet; `faultline serve` makes one"};
+}
+
 Status migrate(Database& database, const std::filesystem::path& file) {
   FAULTLINE_TRY(check_version(database));
   const auto version = version_of(database);

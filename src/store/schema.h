@@ -13,6 +13,9 @@ namespace faultline::sqlite {
 /// FILE.before-vN. unavailable if a newer faultline wrote it.
 Status migrate(Database& database, const std::filesystem::path& file);
 
+/// The same for one that is only read; not_found if there is nothing in it.
+Status check_readable(Database& database);
+
 /// Refuses a version that this program does not read.
 Status check_version(Database& database);
 

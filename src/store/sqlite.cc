@@ -22,15 +22,21 @@ Error error_of(sqlite3* handle) {
                   text + ")"};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return {ErrorCode::unavailable, "the store is locked by another process (" + text + ")"};
+      return {
+          ErrorCode::unavailable,
+          "the store is locked by another process: try again, or end what holds it (" + text + ")"};
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_READONLY:
     case SQLITE_AUTH:
-      return {ErrorCode::permission_denied, "the store cannot be opened or written (" + text + ")"};
+      return {ErrorCode::permission_denied,
+              "the store cannot be opened or written: it must be a file of the user that runs "
+              "this, in a folder where that user may write (" +
+                  text + ")"};
     case SQLITE_CONSTRAINT: return {ErrorCode::conflict, text};
     case SQLITE_IOERR:
-      return {ErrorCode::unavailable, "reading or writing the store failed (" + text + ")"};
+      return {ErrorCode::unavailable,
+              "reading or writing the store failed: is its disk well? (" + text + ")"};
     default: return {ErrorCode::internal, "store: " + text};
   }
 }

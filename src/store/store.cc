@@ -40,11 +40,19 @@ Status prepare_for_writing(sqlite::Database& database, const std::filesystem::pa
 Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file, Access access) {
   const bool read_only = access == Access::read_only;
   std::error_code ignored;
+  if (file.empty())
+    return Error{ErrorCode::invalid_argument, "--store is empty: it names the database"};
   if (read_only && !std::filesystem::exists(file, ignored)) {
     return Error{ErrorCode::not_found,
                  file.string() +
                      " does not exist: is `faultline serve` running on this host, or does it keep "
                      "its store elsewhere (--store)?"};
+  }
+  const auto kind = std::filesystem::status(file, ignored).type();
+  if (kind != std::filesystem::file_type::regular &&
+      kind != std::filesystem::file_type::not_found) {
+    return Error{ErrorCode::invalid_argument,
+                 file.string() + " is not a file: --store names the database itself"};
   }
   auto database = sqlite::Database::open(file, read_only);
   if (!database) return database.error();
@@ -56,7 +64,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file, Ac
     std::filesystem::permissions(
         file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
   const auto ready =
-      read_only ? sqlite::check_version(**database) : prepare_for_writing(**database, file);
+      read_only ? sqlite::check_readable(**database) : prepare_for_writing(**database, file);
   if (!ready) return ready.error().with_context(file.string());
   return std::unique_ptr<Store>(new SqliteStore(std::move(database).value()));
 }

@@ -1,10 +1,14 @@
 #include "store/store.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include <algorithm>
 #include <fstream>
 
+#include "base/clock.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
 #include "store/sqlite_store.h"
@@ -19,9 +23,10 @@ using std::chrono::seconds;
 class StoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() /
-              ("faultline-store-" + std::to_string(::getpid()) + "-" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::replace(name.begin(), name.end(), '/', '-');  // of a test with parameters
+    folder_ =
+        fs::temp_directory_path() / ("faultline-store-" + std::to_string(::getpid()) + "-" + name);
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     file_ = folder_ / "faultline.db";
@@ -165,6 +170,100 @@ TEST_F(StoreTest, RetentionKeepsTheEvidenceOfVerdicts) {
   EXPECT_FALSE(store->event(event(2).id).value().has_value());
 }
 
+// The newest state of a noun is never old; the earlier ones go with the events of their time.
+TEST_F(StoreTest, RetentionCoversHistory) {
+  auto store = open();
+  const auto put = [&](VerdictStatus status, int at) {
+    Verdict state = verdict("v-1", status);
+    state.updated_at = Instant{seconds{at}};
+    ASSERT_TRUE(store->put_verdict(state).ok());
+  };
+  put(VerdictStatus::suspected, 1000);
+  put(VerdictStatus::confirmed, 2000);
+  ASSERT_TRUE(
+      store->put_node_state({"n3", NodePhase::drained, Instant{seconds{1000}}, {}, {}, {}, {}, {}})
+          .ok());
+  ASSERT_TRUE(store->retain(Instant{seconds{1000}} + hours{1}, hours{1}).ok());  // boundary
+  EXPECT_EQ(store->verdict_history("v-1")->size(), 2u);
+  ASSERT_TRUE(store->retain(Instant{seconds{1001}} + hours{1}, hours{1}).ok());
+  ASSERT_EQ(store->verdict_history("v-1")->size(), 1u);
+  EXPECT_EQ(store->verdict_history("v-1")->front().status, VerdictStatus::confirmed);
+  ASSERT_TRUE(store->retain(Instant{seconds{3000}} + hours{1}, hours{1}).ok());
+  EXPECT_TRUE(store->verdict_history("v-1")->empty());
+  EXPECT_TRUE(store->node_history("n3")->empty());
+  EXPECT_EQ(store->verdict("v-1").value()->status, VerdictStatus::confirmed);
+  EXPECT_EQ(store->node_states()->front().phase, NodePhase::drained);
+}
+
+TEST_F(StoreTest, AStoreOfTheFirstVersionIsBroughtForward) {
+  {
+    auto store = open();
+    ASSERT_TRUE(store->put_verdict(verdict("v-1", VerdictStatus::confirmed)).ok());
+  }
+  {
+    auto database = sqlite::Database::open(file_, false);
+    ASSERT_TRUE((*database)
+                    ->execute("DROP INDEX history_at; ALTER TABLE history DROP COLUMN at; "
+                              "PRAGMA user_version = 1")
+                    .ok());
+  }
+  auto store = open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(fs::exists(file_.string() + ".before-v2"));
+  // What has no time of its own is as old as the migration, so it does not go at once.
+  ASSERT_TRUE(store->retain(SystemClock().now(), hours{1}).ok());
+  EXPECT_EQ(store->verdict_history("v-1")->size(), 1u);
+  ASSERT_TRUE(store->retain(SystemClock().now() + hours{2}, hours{1}).ok());
+  EXPECT_TRUE(store->verdict_history("v-1")->empty());
+}
+
+/// What an operator may do to a file that is open.
+using Mishap = void (*)(const fs::path&);
+class ReplacedStore : public StoreTest, public ::testing::WithParamInterface<Mishap> {};
+
+TEST_P(ReplacedStore, IsNoticedAtTheNextWriteAndRead) {
+  auto store = open();
+  ASSERT_TRUE(store->append_events({event(1)}).ok());
+  fs::copy_file(file_, folder_ / "other.db");
+  GetParam()(file_);
+  for (const Status& status : {Status(store->append_events({event(2)}) ? ok_status() : Error{}),
+                               store->put_verdict(verdict("v-1", VerdictStatus::confirmed)),
+                               store->record_intent(action("a-1"), Instant{seconds{1}}),
+                               store->put_value("scheduler.nodes", "[]")}) {
+    EXPECT_FALSE(status.ok());
+  }
+  const auto intent = store->record_intent(action("a-1"), Instant{seconds{1}});
+  ASSERT_FALSE(intent.ok());
+  // Not conflict, which would mean that the intent is on record.
+  EXPECT_EQ(intent.error().code, ErrorCode::unavailable);
+  EXPECT_NE(intent.error().message.find("replaced or deleted"), std::string::npos);
+  EXPECT_NE(intent.error().message.find("restart"), std::string::npos);
+  EXPECT_FALSE(store->events({}).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Mishaps, ReplacedStore,
+                         ::testing::Values([](const fs::path& file) { fs::remove(file); },
+                                           [](const fs::path& file) {
+                                             fs::rename(file, file.string() + ".away");
+                                           },
+                                           [](const fs::path& file) {
+                                             fs::rename(file.parent_path() / "other.db", file);
+                                           },
+                                           [](const fs::path& file) {
+                                             fs::rename(file.parent_path(),
+                                                        file.parent_path().string() + "-away");
+                                             fs::create_directories(file.parent_path());
+                                             fs::remove_all(file.parent_path().string() + "-away");
+                                           }));
+
+TEST_F(StoreTest, AFileThatIsPutBackIsTheSameStore) {
+  auto store = open();
+  fs::rename(file_, folder_ / "away.db");
+  EXPECT_FALSE(store->append_events({event(1)}).ok());
+  fs::rename(folder_ / "away.db", file_);
+  EXPECT_TRUE(store->append_events({event(1)}).ok());
+}
+
 TEST_F(StoreTest, ReadsWhileAnotherProcessWouldWrite) {
   auto writer = open();
   ASSERT_TRUE(writer->append_events({event(1)}).ok());
@@ -181,6 +280,19 @@ TEST_F(StoreTest, AMissingStoreSaysWhereToLook) {
   EXPECT_EQ(store.error().code, ErrorCode::not_found);
   EXPECT_NE(store.error().message.find("--store"), std::string::npos);
   EXPECT_FALSE(fs::exists(file_));
+}
+
+TEST_F(StoreTest, WhatIsNoFileOrHasNoTablesSaysSo) {
+  for (const Access access : {Access::read_only, Access::read_write}) {
+    EXPECT_EQ(Store::open(folder_, access).error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(Store::open("", access).error().code, ErrorCode::invalid_argument);
+  }
+  std::ofstream(file_) << "";
+  const auto empty = Store::open(file_, Access::read_only);
+  ASSERT_FALSE(empty.ok());
+  EXPECT_EQ(empty.error().code, ErrorCode::not_found);
+  EXPECT_NE(empty.error().message.find("`faultline serve`"), std::string::npos);
+  EXPECT_TRUE(Store::open(file_, Access::read_write).ok());
 }
 
 TEST_F(StoreTest, RefusesAStoreOfANewerProgram) {
@@ -222,6 +334,52 @@ TEST_F(StoreTest, AFullDiskLosesNothingAndSaysSo) {
   EXPECT_EQ(last.error().code, ErrorCode::exhausted);
   EXPECT_NE(last.error().message.find("free space"), std::string::npos);
   EXPECT_EQ(store.events({10000, {}}).value().size(), static_cast<std::size_t>(taken));
+}
+
+/// While it lives, no file of this process grows beyond `bytes`: a write stops in its midst.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, SIG_DFL);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// The log of a commit that stops half way, at any byte: that commit is refused, those before it
+// stay, and once there is room the store goes on.
+TEST_F(StoreTest, AWriteThatStopsHalfWayLosesNothing) {
+  for (const rlim_t room : {1, 24, 2000, 4119, 4120, 4121, 9000}) {
+    SetUp();
+    auto store = open();
+    ASSERT_TRUE(store->append_events({event(1)}).ok());
+    {
+      const FileSizeLimit limit(fs::file_size(file_.string() + "-wal") + room);
+      Status last = ok_status();
+      for (int i = 2; i < 50 && last.ok(); ++i)
+        last = store->record_intent(action("a-" + std::to_string(i)), Instant{seconds{1}});
+      ASSERT_FALSE(last.ok()) << room;
+      EXPECT_NE(last.error().code, ErrorCode::conflict) << "which would say that it is on record";
+    }
+    const auto intents = store->open_intents().value().size();
+    EXPECT_EQ(store->events({}).value().size(), 1u) << room;
+    EXPECT_EQ(store->append_events({event(2)}).value().size(), 1u) << room;
+    store.reset();
+    store = open();
+    ASSERT_NE(store, nullptr) << room;
+    EXPECT_EQ(store->events({}).value().size(), 2u) << room;
+    EXPECT_EQ(store->open_intents().value().size(), intents) << room;
+  }
 }
 
 // A database cut at any byte either opens with what was committed, or is refused as damaged; it
@@ -279,6 +437,17 @@ TEST_F(StoreTest, AWriteAheadLogCutAnywhereLeavesAPrefix) {
     EXPECT_GE(events->size(), most);
     most = events->size();
   }
+}
+
+// The newest requests are those that say what holds now.
+TEST_F(StoreTest, GivesTheNewestRequestsInTheirOrder) {
+  auto store = open();
+  for (const char* target : {"n1", "n2", "n3"})
+    ASSERT_TRUE(store->put_request({0, "return", target, "root(0)", Instant{seconds{1}}, {}}).ok());
+  const auto requests = store->requests({2, {}}).value();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].target, "n2");
+  EXPECT_EQ(requests[1].target, "n3");
 }
 
 TEST_F(StoreTest, ARequestIsOpenUntilItIsAnswered) {
