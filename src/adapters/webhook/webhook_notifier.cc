@@ -18,14 +18,24 @@ namespace {
 
 constexpr std::string_view alerts_path = "/api/v2/alerts";
 
+/// "https://host" or "https://host:443", "http://[::1]:80".
+bool has_good_port(std::string_view address) {
+  const auto host = address.substr(address.find("://") + 3);
+  const auto colon = host.rfind(':');
+  if (colon == std::string_view::npos || host.ends_with(']')) return true;
+  const auto port = parse_number<std::uint16_t>(host.substr(colon + 1));
+  return port && *port > 0;
+}
+
 Status check_url(const std::string& url) {
   const bool web = url.starts_with("http://") || url.starts_with("https://");
   const auto shown = url_shown(url);
-  if (web && !shown.ends_with("/") && printable(url, 2048) == url &&
+  if (web && !shown.ends_with("/") && has_good_port(shown) && printable(url, 2048) == url &&
       url.find(' ') == std::string::npos) {
     return ok_status();
   }
-  return Error{ErrorCode::invalid_argument, "a webhook is http://... or https://..., not " + shown};
+  return Error{ErrorCode::invalid_argument,
+               "a webhook is http://HOST[:PORT]/... or https://HOST[:PORT]/..., not " + shown};
 }
 
 }  // namespace

@@ -281,6 +281,11 @@ TEST_F(Webhook, TargetsAreReadFromFlags) {
   EXPECT_EQ(parse_webhook_target("https://h/x?a=b")->format, WebhookFormat::generic);
   EXPECT_FALSE(parse_webhook_target("teams=https://h").ok());
   EXPECT_FALSE(parse_webhook_target("slack=h").ok());
+  for (const char* good : {"http://h:65535/x", "http://h:1", "http://[::1]", "http://[::1]:80/x"})
+    EXPECT_TRUE(parse_webhook_target(good).ok()) << good;
+  for (const char* bad :
+       {"http://h:65536/x", "http://h:0", "http://h:", "http://h:x", "http://h:-1"})
+    EXPECT_FALSE(parse_webhook_target(bad).ok()) << bad;
 }
 
 // Known answer: computed with `printf '1.{}' | openssl dgst -sha256 -hmac key`.

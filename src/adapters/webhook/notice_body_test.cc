@@ -1,0 +1,71 @@
+// docs/formats.md shows a real body of each kind: this one.
+#include "adapters/webhook/notice_body.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/small_file.h"
+
+namespace faultline {
+namespace {
+
+Notice drained() {
+  Notice notice;
+  notice.title = "drain_node node:n3: Uncorrectable ECC error in GPU memory (gpu:n3/0000:3b:00.0)";
+  notice.verdict.id = "v-7c0f2f1a5b9e4d33";
+  notice.verdict.cause = "gpu.ecc_uncorrectable";
+  notice.verdict.subject = Subject::of_gpu("n3", "0000:3b:00.0");
+  notice.verdict.status = VerdictStatus::confirmed;
+  notice.verdict.confidence = 0.95;
+  notice.verdict.attempt = AttemptId{"4711_2", 0};
+  notice.verdict.since = *parse_instant("2026-11-29T21:18:32.123456Z");
+  notice.verdict.updated_at = notice.verdict.since;
+  notice.verdict.explanation = "xid.48 from the kernel of n3";
+  notice.verdict.evidence = {"e-0a4f7be21c6d9835"};
+  Decision decision;
+  decision.id = "d-0f3c9e5b7a1d2c44";
+  decision.verdict = notice.verdict.id;
+  decision.action.id = "a-72fb1f5acb79ad6e";
+  decision.action.kind = ActionKind::drain_node;
+  decision.action.subject = Subject::of_node("n3");
+  decision.ruling = Ruling::act;
+  decision.reason = Reason::all_guards_passed;
+  decision.detail = "1 of 128 nodes drained by faultline";
+  notice.decisions = {decision};
+  notice.outcomes = {
+      {decision.action.id,
+       OutcomeStatus::done,
+       *parse_instant("2026-11-29T21:18:32.481007Z"),
+       "n3 is drained by faultline",
+       {"scontrol update NodeName=n3 State=DRAIN Reason='faultline:a-72fb1f5acb79ad6e "
+        "gpu.ecc_uncorrectable'"},
+       false}};
+  notice.next_step = "Reset the GPU; if it comes back, have the board replaced.";
+  return notice;
+}
+
+/// The first fenced block of JSON behind `heading` in docs/formats.md.
+nlohmann::json documented(const std::string& heading) {
+  const auto text =
+      read_small_file(std::string(FAULTLINE_SOURCE_DIR) + "/docs/formats.md", 1 << 20);
+  EXPECT_TRUE(text.ok());
+  const auto section = text->find("\n### " + heading + "\n");
+  const auto begin = text->find("```json\n", section);
+  const auto end = text->find("```\n", begin + 8);
+  if (section == std::string::npos || begin == std::string::npos || end == std::string::npos)
+    return "no such block";
+  return nlohmann::json::parse(text->substr(begin + 8, end - begin - 8), nullptr, false);
+}
+
+TEST(NoticeBody, IsWhatIsDocumented) {
+  for (const auto& [format, heading] :
+       {std::pair{WebhookFormat::generic, "generic"}, std::pair{WebhookFormat::slack, "slack"},
+        std::pair{WebhookFormat::alertmanager, "alertmanager"}}) {
+    const auto body = nlohmann::json::parse(notice_body(format, drained()));
+    EXPECT_EQ(body, documented(heading)) << body.dump(2);
+  }
+}
+
+}  // namespace
+}  // namespace faultline
