@@ -53,7 +53,11 @@ std::string printable(std::string_view text, std::size_t bytes_max) {
   while (!text.empty()) {
     const std::size_t length = utf8_sequence_bytes(text);
     const auto lead = static_cast<unsigned char>(text[0]);
-    const bool control = length == 1 && ((lead < 0x20 && lead != '\t') || lead == 0x7F);
+    // C2 80 to C2 9F are the controls of ISO 6429: to some terminals 9B begins a command, as ESC [
+    // does.
+    const bool control =
+        (length == 1 && ((lead < 0x20 && lead != '\t') || lead == 0x7F)) ||
+        (length == 2 && lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
     const std::string_view piece = length == 0 || control ? replacement : text.substr(0, length);
     if (out.size() + piece.size() > bytes_max) return out + "...";
     out += piece;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "base/nearest.h"
 #include "base/text.h"
 
 namespace faultline {
@@ -131,7 +132,9 @@ Status TableReader::finish() {
     if (!known_.contains(key.str())) {
       const toml::source_region& region = key.source();
       return error_ ? *error_
-                    : bad(place_of_region(region, file_), "unknown key " + quoted(key.str()));
+                    : bad(place_of_region(region, file_),
+                          "unknown key " + quoted(key.str()) +
+                              did_you_mean(key.str(), {known_.begin(), known_.end()}));
     }
   }
   if (error_) return *error_;
