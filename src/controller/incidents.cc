@@ -8,7 +8,6 @@ namespace faultline {
 namespace {
 
 constexpr Duration same_incident_window = std::chrono::hours{1};
-constexpr std::size_t open_incidents_max = 4096;
 
 std::string key_for(const std::optional<AttemptId>& attempt, const Subject& subject) {
   if (attempt) return "attempt:" + attempt->text();
@@ -22,7 +21,8 @@ std::string IncidentBook::key_of(const Verdict& verdict) const {
 }
 
 void IncidentBook::restore(const Incident& incident) {
-  open_[key_for(incident.attempt, incident.subject)] = incident;
+  auto& open = open_[key_for(incident.attempt, incident.subject)];
+  if (open.id.empty() || open.opened_at <= incident.opened_at) open = incident;
 }
 
 std::optional<Incident> IncidentBook::add(const Verdict& verdict, Instant now) {
@@ -48,8 +48,12 @@ std::optional<Incident> IncidentBook::add(const Verdict& verdict, Instant now) {
     incident.subject = verdict.subject;
   }
   if (!fresh && listed && !leads) return std::nullopt;
-  if (open_.size() >= open_incidents_max) open_.erase(open_.begin());
   open_[key] = incident;
+  if (open_.size() > open_incidents_max) {
+    open_.erase(std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
+      return a.second.opened_at < b.second.opened_at;
+    }));
+  }
   return incident;
 }
 

@@ -11,13 +11,15 @@
 
 namespace faultline {
 
+/// Beyond it the one opened first is let go; a later verdict of it opens another.
+inline constexpr std::size_t open_incidents_max = 4096;
+
 class IncidentBook {
  public:
   /// Puts back what an earlier life grouped.
   void restore(const Incident& incident);
-  /// The incident that `verdict` belongs to, if it changed by it. A verdict of an attempt goes to
-  /// that attempt's incident; one about a node without an attempt to the node's, opened within the
-  /// last hour, else to a new one.
+  /// The incident that `verdict` belongs to, if it changed by it: that of its attempt, or of its
+  /// node if it has none, if that was opened within the last hour, else a new one.
   std::optional<Incident> add(const Verdict& verdict, Instant now);
 
  private:

@@ -1,0 +1,131 @@
+#include "controller/incidents.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace faultline {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const Instant now{hours{500000}};
+
+Verdict verdict(const std::string& id, VerdictStatus status, const std::string& cause = "gpu.ecc",
+                const std::string& node = "n3") {
+  Verdict verdict;
+  verdict.id = id;
+  verdict.cause = cause;
+  verdict.subject = Subject::of_node(node);
+  verdict.status = status;
+  return verdict;
+}
+
+Verdict of_attempt(Verdict verdict, const std::string& job) {
+  verdict.attempt = AttemptId{job, 0};
+  return verdict;
+}
+
+constexpr auto suspected = VerdictStatus::suspected;
+constexpr auto confirmed = VerdictStatus::confirmed;
+
+TEST(IncidentBook, VerdictsOfOneAttemptAreOneIncident) {
+  IncidentBook book;
+  const auto first = book.add(of_attempt(verdict("v-1", suspected), "7"), now);
+  const auto second =
+      book.add(of_attempt(verdict("v-2", suspected, "node.lost", "n4"), "7"), now + seconds{5});
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->id, second->id);
+  EXPECT_EQ(second->verdicts, (std::vector<VerdictId>{"v-1", "v-2"}));
+  EXPECT_EQ(second->cause, "gpu.ecc") << "a suspicion does not take the lead";
+}
+
+TEST(IncidentBook, AnotherAttemptAndAnotherNodeAreIncidentsOfTheirOwn) {
+  IncidentBook book;
+  const auto first = book.add(of_attempt(verdict("v-1", suspected), "7"), now);
+  const auto other_attempt = book.add(of_attempt(verdict("v-2", suspected), "8"), now);
+  const auto node = book.add(verdict("v-3", suspected), now);
+  const auto other_node = book.add(verdict("v-4", suspected, "gpu.ecc", "n4"), now);
+  ASSERT_TRUE(first && other_attempt && node && other_node);
+  EXPECT_EQ((std::set{first->id, other_attempt->id, node->id, other_node->id}).size(), 4U);
+}
+
+TEST(IncidentBook, TheSameVerdictAgainChangesNothing) {
+  IncidentBook book;
+  ASSERT_TRUE(book.add(verdict("v-1", suspected), now));
+  EXPECT_FALSE(book.add(verdict("v-1", suspected), now + seconds{1}));
+  EXPECT_FALSE(book.add(verdict("v-1", VerdictStatus::cleared), now + seconds{2}));
+}
+
+TEST(IncidentBook, TheConfirmedCauseLeadsAndALaterUnknownDoesNot) {
+  IncidentBook book;
+  book.add(verdict("v-1", suspected), now);
+  const auto led = book.add(verdict("v-2", confirmed, "gpu.lost"), now);
+  ASSERT_TRUE(led);
+  EXPECT_EQ(led->cause, "gpu.lost");
+  const auto after = book.add(verdict("v-3", VerdictStatus::unknown, "unknown.none"), now);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->cause, "gpu.lost");
+}
+
+TEST(IncidentBook, AVerdictThatIsConfirmedLaterTakesTheLead) {
+  IncidentBook book;
+  book.add(verdict("v-1", suspected), now);
+  book.add(verdict("v-2", suspected, "gpu.lost"), now);
+  const auto led = book.add(verdict("v-2", confirmed, "gpu.lost"), now + seconds{4});
+  ASSERT_TRUE(led);
+  EXPECT_EQ(led->cause, "gpu.lost");
+  EXPECT_EQ(led->verdicts.size(), 2U);
+}
+
+TEST(IncidentBook, AnHourIsTheWindow) {
+  IncidentBook book;
+  const auto first = book.add(verdict("v-1", suspected), now);
+  const auto inside = book.add(verdict("v-2", suspected, "gpu.lost"), now + hours{1});
+  const auto outside =
+      book.add(verdict("v-3", suspected, "gpu.old"), now + hours{1} + milliseconds{1});
+  ASSERT_TRUE(first && inside && outside);
+  EXPECT_EQ(inside->id, first->id);
+  EXPECT_NE(outside->id, first->id);
+  EXPECT_EQ(outside->verdicts, std::vector<VerdictId>{"v-3"});
+}
+
+TEST(IncidentBook, WhatIsTakenBackOpensNothing) {
+  IncidentBook book;
+  EXPECT_FALSE(book.add(verdict("v-1", VerdictStatus::cleared), now));
+}
+
+TEST(IncidentBook, ANextLifeGoesOnFromTheLatestOfWhatWasStored) {
+  IncidentBook before;
+  const auto old = before.add(verdict("v-1", suspected), now - hours{3});
+  const auto latest = before.add(verdict("v-2", suspected), now);
+  ASSERT_TRUE(old && latest);
+  for (const bool newest_first : {true, false}) {
+    IncidentBook after;
+    after.restore(newest_first ? *latest : *old);
+    after.restore(newest_first ? *old : *latest);
+    const auto next = after.add(verdict("v-3", suspected), now + seconds{30});
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->id, latest->id) << newest_first;
+  }
+}
+
+TEST(IncidentBook, WhenItIsFullTheFirstOpenedIsLetGo) {
+  IncidentBook book;
+  const auto first = book.add(verdict("v-0", suspected, "gpu.ecc", "zz"), now);
+  const auto second = book.add(verdict("v-1", suspected, "gpu.ecc", "aa"), now + milliseconds{1});
+  for (std::size_t i = 2; i <= open_incidents_max; ++i)
+    book.add(verdict("v-" + std::to_string(i), suspected, "gpu.ecc", "n" + std::to_string(i)),
+             now + milliseconds{i});
+  const Instant later = now + seconds{60};
+  const auto kept = book.add(verdict("v-x", suspected, "gpu.ecc", "aa"), later);
+  const auto gone = book.add(verdict("v-y", suspected, "gpu.ecc", "zz"), later);
+  ASSERT_TRUE(first && second && kept && gone);
+  EXPECT_EQ(kept->id, second->id);
+  EXPECT_NE(gone->id, first->id);
+}
+
+}  // namespace
+}  // namespace faultline
