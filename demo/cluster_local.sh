@@ -4,18 +4,18 @@
 local_state=$work/cluster
 
 start_cluster_and_faultline() {
-  scene "the embedded scheduler: nodes n1 to n6 are processes of this machine, n6 is a spare"
-  "$FAULTLINE" local init --state "$local_state" --nodes n1,n2,n3,n4,n5,n6 --spares 1 >/dev/null
-  make_certificates n1 n2 n3 n4 n5 n6
+  scene "the embedded scheduler: nodes n1 to n7 are processes of this machine, n7 is a spare"
+  "$FAULTLINE" local init --state "$local_state" --nodes n1,n2,n3,n4,n5,n6,n7 --spares 1 >/dev/null
+  make_certificates n1 n2 n3 n4 n5 n6 n7
   at_exit stop_faultline
   start_controller --scheduler local --local-state "$local_state" --mode act --poll-ms 500
-  start_agents n1 n2 n3 n4 n5 n6
-  step "faultline serve (mode act) and 6 agents, mutual TLS"
+  start_agents n1 n2 n3 n4 n5 n6 n7
+  step "faultline serve (mode act) and 7 agents, mutual TLS"
 }
 
 submit_training() { # CHECKPOINTS STEPS [OPTIONS OF 'local submit'...]; prints the job
   local checkpoints=$1 steps=$2; shift 2
-  "$FAULTLINE" local submit --state "$local_state" --nodes 4 "$@" -- \
+  "$FAULTLINE" local submit --state "$local_state" --nodes "${node_count:-4}" "$@" -- \
     "$here/demo/local_job.sh" "$FAULTLINE run --log-dir $work/rank-logs --" \
     "$TRAIN_LM" --checkpoint-dir "$checkpoints" --steps "$steps" --checkpoint-every 10 --step-ms-min 100 --fault-file "$work/faults"
 }
@@ -32,3 +32,5 @@ node_out_of_service() {
 reason_of() {
   "$FAULTLINE" local nodes --state "$local_state" --json | jq -r --arg n "$1" '.nodes[] | select(.name == $n) | .drain_reason'
 }
+# Beside an array task on four of its nodes only two are idle: NODE and the spare.
+options_to_land_on() { :; } # NODE

@@ -18,7 +18,7 @@ start_cluster_and_faultline() {
 submit_training() { # CHECKPOINTS STEPS [SBATCH OPTIONS...]; prints the job
   local checkpoints=$1 steps=$2; shift 2
   (cd "$work" && CHECKPOINTS=$checkpoints FAULTLINE_RUN="$FAULTLINE run --log-dir $work/rank-logs --" \
-    sbatch --parsable --output="$work/job-%A-%a.out" "$@" "$here/tests/e2e/train_mpi.sbatch" \
+    sbatch --parsable --nodes="${node_count:-4}" --output="$work/job-%A-%a.out" "$@" "$here/tests/e2e/train_mpi.sbatch" \
     --steps "$steps" --checkpoint-every 10 --step-ms-min 100 --fault-file "$work/faults")
 }
 nodes_of() { job_nodes "$1"; } # JOB
@@ -31,3 +31,7 @@ return_demo_node() { "$FAULTLINE" return "$1" --store "$work/faultline.db"; }
 # The user's own exclusion leaves five nodes for the four of a task, so that the next task meets the same node again. It must
 # be merged with ours, not replaced.
 array_options=--exclude=n7,n8,n9
+# For a job of two nodes: of the idle ones only NODE and one other.
+options_to_land_on() { # NODE
+  printf -- '--exclude=%s' "$(sinfo -h -N -t idle -o %N | grep -vx "$1" | sort -u | tail -n +2 | paste -sd,)"
+}

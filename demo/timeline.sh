@@ -23,3 +23,15 @@ timeline_of_drain() { # NODE
     "verdict and decision: $(jq -r '.verdict | .cause + " on " + .subject + ", " + .status' <<<"$verdict")"
   timeline_line "$(ms_of "$(jq -r .outcome.at <<<"$action")")" "$node drained: $(jq -r .outcome.detail <<<"$action")"
 }
+
+# Prints when JOB was put back without NODE; fails while it was not.
+exclusion_of() { # JOB NODE
+  local at
+  at=$(requeue_of "$1" | jq -r --arg n "$2" 'select(.action.nodes | index($n)) | .outcome.at')
+  [[ -n $at ]] && ms_of "$at"
+}
+cause_of_exclusion() { requeue_of "$1" | jq -r '.action.reason'; } # JOB
+requeue_of() { # JOB
+  ask actions --json --limit 500 | jq --arg j "job:$1" \
+    '[.actions[] | select(.action.kind == "requeue_excluding" and .action.subject == $j and .outcome.status == "done")][0] // empty'
+}
