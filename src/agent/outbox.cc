@@ -10,6 +10,11 @@
 #include "wire/event_codec.h"
 
 namespace faultline {
+namespace {
+
+constexpr Duration clock_step_min = std::chrono::seconds{1};
+
+}  // namespace
 
 Outbox::Outbox(std::string node, Spool& spool, Uplink& uplink, const Clock& clock,
                Counters& counters, Limits limits)
@@ -104,7 +109,11 @@ void Outbox::failed(const Error& error) {
 
 bool Outbox::beat() {
   const Duration now = clock_.monotonic();
-  if (now < heartbeat_due_) return reached_;
+  // A wall clock that was stepped is told before the next event that it stamps.
+  const Duration wall = clock_.now().time_since_epoch() - now;
+  const bool stepped = wall - beat_wall_ > clock_step_min || beat_wall_ - wall > clock_step_min;
+  if (now < heartbeat_due_ && !stepped) return reached_;
+  beat_wall_ = wall;
   heartbeat_due_ = now + limits_.heartbeat;
   counters_.set("agent_spool_pending_events", spool_.pending());
   uplink_.note_counters(counters_.snapshot());

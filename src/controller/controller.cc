@@ -1,7 +1,10 @@
 #include "controller/controller.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "model/json.h"
 #include "model/names.h"
@@ -181,6 +184,7 @@ Status Controller::take_events(const std::string& node, std::vector<Event> event
     if (foreign) counters_.add("controller_foreign_events_total");
     return foreign;
   });
+  correct_clocks(node, events);
   for (auto& event : events) event.received_at = now;
   auto fresh = store_.append_events(events);
   note_store(fresh ? ok_status() : Status(fresh.error()), "events");
@@ -193,9 +197,27 @@ Status Controller::take_events(const std::string& node, std::vector<Event> event
   return ok_status();
 }
 
-void Controller::heartbeat(const std::string& node, Instant /*agent_now*/) {
+void Controller::correct_clocks(const std::string& node, std::vector<Event>& events) {
   const std::lock_guard lock(mutex_);
-  agents_[node] = clock_.now();
+  if (clocks_.behind(node) == Duration{0}) return;
+  for (auto& event : events) clocks_.correct(node, event);
+  counters_.add("controller_clock_corrected_events_total", events.size());
+}
+
+void Controller::heartbeat(const std::string& node, Instant agent_now) {
+  const Instant now = clock_.now();
+  const std::lock_guard lock(mutex_);
+  agents_[node] = now;
+  if (!clocks_.heard(node, agent_now, now)) return;
+  const Duration behind = clocks_.behind(node);
+  if (behind == Duration{0}) {
+    spdlog::info("the clock of {} is right again", node);
+  } else {
+    spdlog::warn(
+        "the clock of {} is {} {} ours; what it says is taken for now: look at its time service",
+        node, to_text(behind < Duration{0} ? -behind : behind),
+        behind < Duration{0} ? "ahead of" : "behind");
+  }
 }
 
 std::vector<RulingReport> Controller::rulings_for(const std::string& node, std::uint64_t& cursor) {
@@ -212,9 +234,17 @@ ControllerHealth Controller::health() const {
 
 void Controller::note_store(const Status& status, std::string_view what) {
   const std::lock_guard lock(mutex_);
-  health_.store_writable = status.ok();
-  if (status.ok()) return;
+  const bool was_writable = std::exchange(health_.store_writable, status.ok());
+  if (status.ok()) {
+    if (!was_writable) spdlog::info("the store can be written again");
+    return;
+  }
   health_.store_error = std::string(what) + ": " + status.error().message;
+  if (was_writable) {
+    spdlog::error(
+        "the store cannot be written ({}); nothing is done that could not be written down first",
+        health_.store_error);
+  }
   counters_.add("controller_store_errors_total");
 }
 
@@ -237,7 +267,10 @@ void Controller::poll_once() {
   if (!view) {
     counters_.add("controller_scheduler_errors_total");
     const std::lock_guard lock(mutex_);
-    health_.scheduler_answers = false;
+    // At the start, too: nothing has answered yet.
+    if (std::exchange(health_.scheduler_answers, false) || health_.scheduler_error.empty())
+      spdlog::warn("the scheduler does not answer ({}); nothing is done without its view",
+                   view.error().message);
     health_.scheduler_error = view.error().message;
     return;
   }
@@ -251,6 +284,7 @@ void Controller::poll_once() {
   std::vector<NodeState> moved;
   {
     const std::lock_guard lock(mutex_);
+    if (!health_.scheduler_error.empty()) spdlog::info("the scheduler answers again");
     health_.scheduler_answers = true;
     health_.scheduler_error.clear();
     health_.view_taken_at = view->taken_at;

@@ -29,6 +29,7 @@
 #include "controller/action_log.h"
 #include "controller/incidents.h"
 #include "controller/judge.h"
+#include "controller/node_clocks.h"
 #include "controller/node_life.h"
 #include "controller/ports.h"
 #include "controller/rulings.h"
@@ -117,6 +118,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void move_node(const std::function<std::optional<NodeState>(const NodeStates&)>& next);
   void enqueue(Decision decision);
   void store_and_inbox(std::vector<Event> events);
+  void correct_clocks(const std::string& node, std::vector<Event>& events);
   void note_store(const Status& status, std::string_view what);
   Result<std::string> answer_decision(const std::string& who, bool approve,
                                       const std::string& target);
@@ -155,6 +157,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   std::uint64_t view_version_ = 1;         // counts changes of view_ and node_states_
   std::map<std::string, Instant> agents_;  // node -> last heartbeat
   std::set<std::string> lost_agents_;
+  NodeClocks clocks_;
   ControllerHealth health_;
   bool poll_now_ = false;
 

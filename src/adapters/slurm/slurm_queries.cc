@@ -1,6 +1,8 @@
 #include "adapters/slurm/slurm_queries.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/text.h"
 
@@ -47,6 +49,19 @@ Result<std::optional<SlurmNode>> read_node_as_text(const SlurmCommand& command,
     if (reservation.active && reservation.maintenance && holds) found->node.maintenance = true;
   }
   return std::optional<SlurmNode>{*found};
+}
+
+Result<SlurmPool> read_pool(const SlurmCommand& command) {
+  const auto nodes = command.run({"scontrol", "-o", "show", "node"});
+  if (!nodes) return nodes.error();
+  const auto reservations = command.run({"scontrol", "-o", "show", "reservation"});
+  if (!reservations) return reservations.error();
+  auto parsed = parse_nodes_text(*nodes);
+  if (!parsed) return parsed.error();
+  const auto topology =
+      command.run({"scontrol", "-o", "show", "topology"});  // many sites have none
+  return SlurmPool{std::move(parsed).value(), parse_reservations(*reservations),
+                   topology ? parse_topology(*topology) : std::map<std::string, std::string>{}};
 }
 
 bool slurm_job_id(std::string_view job) {

@@ -9,6 +9,7 @@
 
 #include "adapters/slurm/slurm_command.h"
 #include "adapters/slurm/slurm_documents.h"
+#include "adapters/slurm/slurm_spares.h"
 
 namespace faultline {
 
@@ -20,6 +21,9 @@ Result<std::vector<SlurmJob>> read_jobs_as_text(const SlurmCommand& command,
 /// nullopt if Slurm has no such node. Looks at maintenance reservations too.
 Result<std::optional<SlurmNode>> read_node_as_text(const SlurmCommand& command,
                                                    const std::string& node);
+
+/// What spares are chosen from.
+Result<SlurmPool> read_pool(const SlurmCommand& command);
 
 /// True for a job id of Slurm: 123, 123_4 or 123+1.
 bool slurm_job_id(std::string_view job);

@@ -262,6 +262,7 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
                                     (job.description.empty() ? job.reason : job.description) +
                                     "): somebody else's hold is not ours to release"};
   }
+  FAULTLINE_TRY(take_spares(job));
   const bool rested = clock_.monotonic() - since >= command_.options().requeue_settle;
   if (job.held) {
     if (!rested) return Step{Progress::waiting, job.id + " lets old credentials expire"};
@@ -277,7 +278,7 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
   const bool ran_before = job.restart > action_.attempt->restart || requeued_.contains(leader(job));
   if (!unsettled || !(is_target(job) || ran_before)) {
     return Step{Progress::done, job.id + " waits with " + join(action_.nodes, ",") + " excluded (" +
-                                    job.reason + ")"};
+                                    job.reason + ")" + spare_trouble_};
   }
   // It ran before, so a begin time ahead is the requeue's and not the user's. While the nodes of
   // the run before completed, or slurmctld restarted, ours was overwritten.
@@ -295,6 +296,30 @@ Status SlurmRequeue::exclude(const SlurmJob& job) {
   if (may_mark(job) && requeued_.contains(leader(job)))
     argv.push_back("AdminComment=faultline:" + action_.id);
   return run(std::move(argv));
+}
+
+/// Once for a job that has left its nodes: gives it what it lacks out of the site's reservation of
+/// spares.
+Status SlurmRequeue::take_spares(const SlurmJob& job) {
+  const auto& reservation = command_.options().spare_reservation;
+  const bool ran_before = job.restart > action_.attempt->restart || requeued_.contains(leader(job));
+  if (reservation.empty() || !ran_before || supplied_.contains(job.number)) return ok_status();
+  auto pool = read_pool(command_);
+  if (!pool) return pool.error();
+  const auto spares = spares_to_take(job, *pool, reservation);
+  if (spares.empty()) {
+    supplied_.insert(job.number);
+    return ok_status();
+  }
+  const auto status = run({"scontrol", "update", "reservationname=" + reservation,
+                           "nodes=" + join(spares_left(*pool, reservation, spares), ",")});
+  if (!status && status.error().code == ErrorCode::unavailable) return status;
+  supplied_.insert(job.number);
+  if (status) return status;
+  // Not allowed to, or somebody took it meanwhile: the job waits for a node, and people are told
+  // why.
+  spare_trouble_ = "; no spare out of " + reservation + ": " + status.error().message;
+  return ok_status();
 }
 
 /// Writes down that the hold to come is ours, so that a later life releases it and nobody else's.

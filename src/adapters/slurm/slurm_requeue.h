@@ -43,6 +43,7 @@ class SlurmRequeue {
   Result<Step> advance_running(const SlurmJob& job);
   Result<Step> requeue(const SlurmJob& job);
   Status exclude(const SlurmJob& job);
+  Status take_spares(const SlurmJob& job);
   void mark(const SlurmJob& job);
   Status run(std::vector<std::string> argv);
 
@@ -61,6 +62,8 @@ class SlurmRequeue {
   bool target_on_excluded_ = false;             // a component of it, in the latest look
   std::set<std::string> requeued_;              // leaders' or jobs' numbers requeued by this object
   std::map<std::string, Duration> pending_at_;  // by job number: since when it is off its nodes
+  std::set<std::string> supplied_;              // numbers of the jobs that spares were looked for
+  std::string spare_trouble_;  // why no spare could be taken, "" if one was or none was needed
   std::vector<std::string> commands_;
 };
 
