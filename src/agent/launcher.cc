@@ -107,6 +107,8 @@ void read_end(Reader& reader, LauncherMessage& message) {
   if (message.exit_code.has_value() == message.signal.has_value())
     reader.fail<int>("exit_code or signal");
   message.core_dumped = reader.flag("core_dumped");
+  if (reader.has("step"))
+    message.step = static_cast<std::uint64_t>(reader.number("step", 0, 0, INT64_MAX));
 }
 
 /// A ruling has several lines; each is made safe to show.
@@ -154,6 +156,7 @@ std::string to_line(const LauncherMessage& message) {
       if (message.exit_code) object["exit_code"] = *message.exit_code;
       if (message.signal) object["signal"] = *message.signal;
       object["core_dumped"] = message.core_dumped;
+      if (message.step) object["step"] = *message.step;
       break;
     case LauncherVerb::progress_stalled:
     case LauncherVerb::progress_resumed:

@@ -47,6 +47,7 @@ struct LauncherMessage {
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> signal;
   bool core_dumped = false;
+  std::optional<std::uint64_t> step;  // the last that its output spoke of
 
   // progress_stalled, progress_resumed
   Duration silent{0};

@@ -29,10 +29,12 @@ TEST(LauncherProtocol, MessagesComeBackAsTheyWere) {
   exited.at = *parse_instant("2026-11-29T21:18:32Z");
   exited.signal = 9;
   exited.core_dumped = true;
+  exited.step = 120;
   LauncherMessage stalled = exited;
   stalled.verb = LauncherVerb::progress_stalled;
   stalled.signal.reset();
   stalled.core_dumped = false;
+  stalled.step.reset();
   stalled.silent = std::chrono::seconds{90};
   stalled.usual = std::chrono::milliseconds{1500};
   for (const LauncherMessage& message : {started(), exited, stalled}) {

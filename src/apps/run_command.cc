@@ -18,6 +18,7 @@
 #include "apps/run_log.h"
 #include "apps/run_own_log.h"
 #include "apps/run_rhythm.h"
+#include "apps/run_step.h"
 #include "base/text.h"
 #include "model/names.h"
 
@@ -98,6 +99,8 @@ class Run {
   RunLog log_;
   std::uint64_t log_start_ = 0;
   OutputRhythm rhythm_;
+  StepWatch steps_out_;
+  StepWatch steps_err_;
   std::optional<RunAgentLink> agent_;
   LineTagger tag_out_;
   LineTagger tag_err_;
@@ -198,6 +201,7 @@ bool Run::pump(RunLog::Stream stream) {
     say(logged.error().message + "; the job goes on, its log has gaps");
   }
   pass_on(stream, bytes);
+  (stream == RunLog::Stream::out ? steps_out_ : steps_err_).output(bytes);
   if (const auto stall = rhythm_.output(clock_.monotonic())) {
     LauncherMessage resumed = agent_->message(LauncherVerb::progress_resumed);
     resumed.silent = stall->silent;
@@ -267,6 +271,7 @@ void Run::report_end() {
   if (end_->exit_code) exited.exit_code = *end_->exit_code;
   if (end_->signal) exited.signal = *end_->signal;
   exited.core_dumped = end_->core_dumped;
+  exited.step = std::max(steps_out_.last(), steps_err_.last());  // nothing is less than any step
   agent_->tell(exited);
   // Whoever asked us to stop knows why, and waits for us.
   if (!end_->failed() || RunChild::asked_to_stop()) return;

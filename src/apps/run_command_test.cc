@@ -233,7 +233,7 @@ class FakeAgent {
 TEST_F(RunTest, TellsTheAgentAndPrintsItsRuling) {
   options_.ruling_wait_s = 30;
   FakeAgent agent(options_.socket, "n5: Uncorrectable ECC error\nn5 drained");
-  const Outcome outcome = shell("echo hi; kill -9 $$", [&](pid_t) { agent.turn(); });
+  const Outcome outcome = shell("echo step 120; kill -9 $$", [&](pid_t) { agent.turn(); });
   EXPECT_EQ(outcome.code, 137);
   EXPECT_EQ(outcome.err, "faultline: n5: Uncorrectable ECC error\nfaultline: n5 drained\n");
   ASSERT_EQ(agent.heard.size(), 3U);
@@ -242,6 +242,7 @@ TEST_F(RunTest, TellsTheAgentAndPrintsItsRuling) {
   EXPECT_EQ(agent.heard[0].log, (folder_ / "logs/77-n3-0.log").string());
   EXPECT_EQ(agent.heard[1].verb, LauncherVerb::rank_exited);
   EXPECT_EQ(agent.heard[1].signal, 9);
+  EXPECT_EQ(agent.heard[1].step, 120U);
   EXPECT_EQ(agent.heard[2].verb, LauncherVerb::await_ruling);
 }
 
@@ -251,6 +252,7 @@ TEST_F(RunTest, SuccessAsksForNoRuling) {
   agent.turn();
   ASSERT_EQ(agent.heard.size(), 2U);
   EXPECT_EQ(agent.heard[1].exit_code, 0);
+  EXPECT_EQ(agent.heard[1].step, std::nullopt);
 }
 
 TEST_F(RunTest, SilentAgentIsNotWaitedForForEver) {
