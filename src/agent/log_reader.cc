@@ -96,7 +96,7 @@ bool LogReader::poll(const Sink& sink) {
 bool LogReader::poll_one(Log& log, const Sink& sink) {
   auto chunks = log.source->poll(settings_.bytes_per_poll_max);
   if (!chunks.ok()) {
-    complain(log, chunks.error());
+    complain(log, chunks.error(), sink);
     return false;
   }
   log.complained = false;
@@ -146,11 +146,13 @@ void LogReader::give(const Log& log, std::vector<Event> events, const Sink& sink
 }
 
 /// A kernel line of before the agent's first start, or of an earlier boot, was somebody else's
-/// news.
+/// news. While the clock stands before one of these, it was stepped back and says nothing about it.
 bool LogReader::stale(const Log& log, const Event& event) const {
   if (log.kind != EventSource::kernel_log || !known(event.observed_at)) return false;
-  return event.observed_at + time_slack < state_.first_start() ||
-         event.observed_at + time_slack < settings_.boot_time;
+  const auto before = [&](Instant start) {
+    return clock_.now() >= start && event.observed_at + time_slack < start;
+  };
+  return before(state_.first_start()) || before(settings_.boot_time);
 }
 
 void LogReader::say_gap(const Log& log, const Chunk& chunk, const Sink& sink) const {
@@ -168,9 +170,15 @@ void LogReader::say_gap(const Log& log, const Chunk& chunk, const Sink& sink) co
   sink(std::move(gap));
 }
 
-void LogReader::complain(Log& log, const Error& error) {
+void LogReader::complain(Log& log, const Error& error, const Sink& sink) {
   counters_.add("agent_log_errors_total");
   if (std::exchange(log.complained, true)) return;
+  if (error.code == ErrorCode::deadline_exceeded) {
+    counters_.add("agent_log_hangs_total");
+    Chunk silence;
+    silence.gap = "hung";
+    say_gap(log, silence, sink);
+  }
   // A log that is not there yet is the usual case; one that must not be read is worth a warning.
   if (error.code == ErrorCode::unavailable) {
     spdlog::info("log: {}", error.message);

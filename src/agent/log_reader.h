@@ -76,7 +76,7 @@ class LogReader {
   void give(const Log& log, std::vector<Event> events, const Sink& sink);
   [[nodiscard]] bool stale(const Log& log, const Event& event) const;
   void say_gap(const Log& log, const Chunk& chunk, const Sink& sink) const;
-  void complain(Log& log, const Error& error);
+  void complain(Log& log, const Error& error, const Sink& sink);
 
   Settings settings_;
   const Catalog& catalog_;

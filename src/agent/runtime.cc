@@ -203,6 +203,7 @@ void AgentRuntime::rank_exited(const LauncherMessage& message, RankRegistry::Ran
   if (message.exit_code) event.fields["exit_code"] = std::to_string(*message.exit_code);
   if (message.signal) event.fields["signal"] = std::to_string(*message.signal);
   if (message.core_dumped) event.fields["core_dumped"] = "1";
+  if (message.step) event.fields["step"] = std::to_string(*message.step);
   event.fields["pid"] = std::to_string(rank.pid);
   outbox_.add(std::move(event));
 }
@@ -287,9 +288,11 @@ void AgentRuntime::look_at_gpus() {
 void AgentRuntime::find_job_logs() {
   const Duration now = ports_.clock.monotonic();
   if (!ports_.find_job_logs || !ports_.follow || now < scan_due_) return;
+  const auto found = ports_.find_job_logs();
+  if (!found) return;
   scan_due_ = now + settings_.job_log_scan;
   const bool first = !std::exchange(scanned_, true);
-  for (const std::string& path : ports_.find_job_logs()) {
+  for (const std::string& path : *found) {
     if (logs_.follows(path) || seen_job_logs_.size() >= seen_job_logs_max ||
         !seen_job_logs_.insert(path).second)
       continue;

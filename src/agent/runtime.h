@@ -64,8 +64,8 @@ struct AgentPorts {
   ProcessTable* processes = nullptr;
   LauncherDoor* door = nullptr;
   std::function<std::unique_ptr<LogSource>(const JobLog&)> follow;
-  std::function<std::vector<std::string>()>
-      find_job_logs;  // what the site's own patterns match at the moment
+  /// What the site's own patterns match; nullopt if that could not be found out yet.
+  std::function<std::optional<std::vector<std::string>>()> find_job_logs;
 };
 
 class AgentRuntime {

@@ -52,6 +52,7 @@ struct FakeLog {
   std::string path;
   std::string text;
   std::string gap;
+  std::optional<Error> error;
 };
 class FakeSource final : public LogSource {
  public:
@@ -60,6 +61,7 @@ class FakeSource final : public LogSource {
   Result<std::vector<Chunk>> poll(std::size_t) override {
     if (!placed_) at_ = log_.text.size();
     placed_ = true;
+    if (log_.error) return *log_.error;
     if (at_ == log_.text.size() && log_.gap.empty()) return std::vector<Chunk>{};
     Chunk chunk{log_.text.substr(at_), at_, "1", std::exchange(log_.gap, {}), 0};
     at_ = log_.text.size();
@@ -212,7 +214,10 @@ class RuntimeTest : public testing::Test {
     message.at = clock_.now();
     message.pid = 4711;
     message.log = "/logs/77.log";
-    if (verb == LauncherVerb::rank_exited) message.exit_code = 1;
+    if (verb == LauncherVerb::rank_exited) {
+      message.exit_code = 1;
+      message.step = 120;
+    }
     return message;
   }
 
@@ -224,7 +229,7 @@ class RuntimeTest : public testing::Test {
   FakeDoor door_;
   FakeProcesses processes_;
   FakeGpus gpus_;
-  FakeLog kernel_{"/var/log/kern.log", {}, {}};
+  FakeLog kernel_{"/var/log/kern.log", {}, {}, {}};
   FakeLog job_log_;
   std::unique_ptr<AgentRuntime> runtime_;
   const LauncherPeer peer_{1, 1000, 4700};
@@ -343,6 +348,34 @@ TEST_F(RuntimeTest, GapOfASourceIsTold) {
   EXPECT_EQ(uplink_.of(EventKind::source_gap)[0].field("why"), "overrun");
 }
 
+TEST_F(RuntimeTest, AJobLogThatHangsIsToldOnceAndReadWhenItIsBack) {
+  run_for(seconds{1});
+  door_.say(peer_, message(LauncherVerb::rank_started));
+  run_for(seconds{1});
+  job_log_.error = Error{ErrorCode::deadline_exceeded, "hangs"};
+  job_log_.text += "BOOM\n";
+  run_for(seconds{10});
+  xid(1);
+  run_for(seconds{1});
+  EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), 1U) << "the kernel's log goes on";
+  ASSERT_EQ(uplink_.of(EventKind::source_gap).size(), 1U);
+  EXPECT_EQ(uplink_.of(EventKind::source_gap)[0].field("why"), "hung");
+  EXPECT_EQ(uplink_.of(EventKind::source_gap)[0].field("log"), "/logs/77.log");
+  EXPECT_EQ(counters_.get("agent_log_hangs_total"), 1U);
+  job_log_.error.reset();
+  run_for(seconds{1});
+  EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), 2U);
+}
+
+TEST_F(RuntimeTest, ALogThatIsNotThereYetIsNoHang) {
+  run_for(seconds{1});
+  job_log_.error = Error{ErrorCode::unavailable, "no such file"};
+  door_.say(peer_, message(LauncherVerb::rank_started));
+  run_for(seconds{10});
+  EXPECT_TRUE(uplink_.of(EventKind::source_gap).empty());
+  EXPECT_EQ(counters_.get("agent_log_hangs_total"), 0U);
+}
+
 TEST_F(RuntimeTest, RankItsLogAndItsEnd) {
   run_for(seconds{1});
   door_.say(peer_, message(LauncherVerb::rank_started));
@@ -360,6 +393,7 @@ TEST_F(RuntimeTest, RankItsLogAndItsEnd) {
   ASSERT_EQ(exits.size(), 1U);
   EXPECT_EQ(exits[0].subject.text(), "rank:77#1/2@n3");
   EXPECT_EQ(exits[0].field("exit_code"), "1");
+  EXPECT_EQ(exits[0].field("step"), "120");
   EXPECT_EQ(order.back(), EventKind::rank_exited) << "after the lines that say why";
 }
 
@@ -375,7 +409,7 @@ TEST_F(RuntimeTest, AStallAndItsEndAreTwoFacts) {
   }
   ASSERT_EQ(uplink_.of(EventKind::progress_stalled).size(), 1U);
   ASSERT_EQ(uplink_.of(EventKind::progress_resumed).size(), 1U);
-  const Event& resumed = uplink_.of(EventKind::progress_resumed)[0];
+  const Event resumed = uplink_.of(EventKind::progress_resumed)[0];
   EXPECT_EQ(resumed.subject.text(), "rank:77#1/2@n3");
   EXPECT_EQ(resumed.field("silent_ms"), "300000");
 }
@@ -482,6 +516,20 @@ TEST_F(RuntimeTest, FirstStartInTheFutureDoesNotSilenceTheNode) {
   xid(1);
   run_for(seconds{2});
   EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), 1U);
+}
+
+TEST_F(RuntimeTest, ClockStepsNeitherSilenceTheNodeNorRepeatItsLines) {
+  run_for(seconds{10});
+  const int beats = uplink_.heartbeats;
+  int pid = 0;
+  for (const auto step : {std::chrono::hours{24}, std::chrono::hours{-72}}) {
+    clock_.step_wall(clock_.now() + step);  // the second one to before the first start and the boot
+    xid(++pid);
+    run_for(seconds{10});
+  }
+  EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), 2U);
+  EXPECT_EQ(uplink_.heartbeats, beats + 20);
+  for (const auto& [id, times] : uplink_.deliveries) EXPECT_EQ(times, 1) << id;
 }
 
 TEST_F(RuntimeTest, DamagedStateIsAFirstStart) {

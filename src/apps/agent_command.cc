@@ -20,6 +20,7 @@
 #include "adapters/journal/journal_source.h"
 #include "adapters/kmsg/kmsg_source.h"
 #include "adapters/logs/file_follower.h"
+#include "adapters/logs/log_thread.h"
 #include "adapters/nvml/nvml_sampler.h"
 #include "adapters/procfs/boot_facts.h"
 #include "adapters/procfs/process_table.h"
@@ -27,10 +28,9 @@
 #include "apps/catalog_path.h"
 #include "apps/config_file.h"
 #include "apps/output.h"
+#include "apps/signatures_command.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "ingest/log_decoder.h"
-#include "ingest/signature_database.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -38,6 +38,9 @@ namespace {
 
 constexpr Duration stop_limit = std::chrono::milliseconds{1500};
 constexpr std::size_t globbed_max = 4096;
+
+/// Never destroyed: a thread that is stuck in a read may outlive the agent.
+const SystemClock& job_log_clock = *new SystemClock;
 
 std::atomic<bool> stop_requested{false};
 std::array<int, 2> wake_pipe{-1, -1};
@@ -111,12 +114,12 @@ std::unique_ptr<LogSource> kernel_source(const std::string& name, const BootFact
   return std::make_unique<FileFollower>(name, FollowOptions{}, clock);
 }
 
-std::unique_ptr<LogSource> follow_job_log(const JobLog& log, const Clock& clock) {
+std::unique_ptr<LogSource> follow_job_log(const JobLog& log) {
   FollowOptions follow;
   follow.start_at = log.start_at;
   follow.follow_links = !log.owner;  // a path that a user names, not one that the site configured
   follow.owner = log.owner;
-  return std::make_unique<FileFollower>(log.path, follow, clock);
+  return std::make_unique<FileFollower>(log.path, follow, job_log_clock);
 }
 
 void start_logging(const std::string& level) {
@@ -140,7 +143,9 @@ class Agent {
   }
 
  private:
-  void compile_signatures();
+  [[nodiscard]] std::filesystem::path signature_cache() const {
+    return std::filesystem::path(options_.state) / "signatures";
+  }
   [[nodiscard]] AgentSettings settings() const;
   [[nodiscard]] AgentPorts ports();
 
@@ -154,6 +159,8 @@ class Agent {
   std::unique_ptr<UnixDoor> door_;
   ProcfsTable processes_;
   std::optional<NvmlSampler> gpus_;
+  LogThread log_thread_{job_log_clock};
+  Asked<std::vector<std::string>> globbed_;
   std::unique_ptr<AgentRuntime> runtime_;
 };
 
@@ -174,24 +181,14 @@ AgentSettings Agent::settings() const {
 AgentPorts Agent::ports() {
   AgentPorts ports{clock_, *uplink_, nullptr, &processes_, door_.get(), {}, {}};
   if (gpus_) ports.gpus = &*gpus_;
-  ports.follow = [this](const JobLog& log) { return follow_job_log(log, clock_); };
-  if (!options_.job_logs.empty())
-    ports.find_job_logs = [this] { return match_all(options_.job_logs); };
-  return ports;
-}
-
-/// The slow part of a first start, before anybody can find the socket: a job that begins meanwhile
-/// must not wait for it, and no line may come while the end of a log is not known yet. What is
-/// compiled is kept on disk, not in memory.
-void Agent::compile_signatures() {
-  const auto cache = std::filesystem::path(options_.state) / "signatures";
-  std::error_code ignored;
-  std::filesystem::create_directories(cache, ignored);
-  for (const auto kind : {EventSource::kernel_log, EventSource::job_log}) {
-    const auto compiled =
-        SignatureDatabase::open(*catalog_, layers_of(kind), cache.string(), counters_);
-    if (!compiled.ok()) spdlog::warn("signatures: {}", compiled.error().message);
+  ports.follow = [this](const JobLog& log) { return log_thread_.wrap(follow_job_log(log)); };
+  if (!options_.job_logs.empty()) {
+    ports.find_job_logs = [this] {
+      return globbed_.ask(log_thread_, "--job-log",
+                          [patterns = options_.job_logs] { return match_all(patterns); });
+    };
   }
+  return ports;
 }
 
 Status Agent::start() {
@@ -199,7 +196,11 @@ Status Agent::start() {
   auto catalog = load_catalog(options_.catalog);
   if (!catalog.ok()) return catalog.error();
   catalog_ = std::move(catalog).value();
-  compile_signatures();
+  // The slow part of a first start, before anybody can find the socket: a job that begins meanwhile
+  // must not wait for it, and no line may come while the end of a log is not known yet.
+  const auto cache = signature_cache();
+  prepare_signatures(*catalog_, cache, signatures_command(catalog_folder(options_.catalog), cache),
+                     counters_);
   const std::string socket = expand_socket_path(
       options_.socket.empty() ? agent_socket_default : std::string_view(options_.socket),
       options_.node);

@@ -158,6 +158,16 @@ Result<std::shared_ptr<const SignatureDatabase>> SignatureDatabase::open(
   return std::shared_ptr<const SignatureDatabase>(std::move(database));
 }
 
+bool SignatureDatabase::cached(const Catalog& catalog, const std::vector<Layer>& layers,
+                               const std::filesystem::path& cache_folder) {
+  const bool needed = std::any_of(
+      catalog.signatures().begin(), catalog.signatures().end(), [&](const Signature& signature) {
+        return std::find(layers.begin(), layers.end(), signature.layer) != layers.end();
+      });
+  const std::string key = cache_key(catalog, layers);
+  return !needed || read_cache(cache_path(cache_folder, key), key).ok();
+}
+
 const re2::RE2& SignatureDatabase::expression(std::size_t index) const {
   FAULTLINE_CHECK(index < signatures_.size());
   const std::lock_guard lock(lazy_->mutex);

@@ -39,6 +39,9 @@ class SignatureDatabase {
   static Result<std::shared_ptr<const SignatureDatabase>> open(
       const Catalog& catalog, const std::vector<Layer>& layers,
       const std::filesystem::path& cache_folder, Counters& counters);
+  /// True if open() would find a whole cache file and compile nothing.
+  static bool cached(const Catalog& catalog, const std::vector<Layer>& layers,
+                     const std::filesystem::path& cache_folder);
   ~SignatureDatabase();
   SignatureDatabase(const SignatureDatabase&) = delete;
   SignatureDatabase& operator=(const SignatureDatabase&) = delete;
