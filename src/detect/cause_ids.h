@@ -45,6 +45,7 @@ inline constexpr std::string_view preempted = "env.preempted";
 inline constexpr std::string_view cancelled = "env.cancelled";
 inline constexpr std::string_view requeued = "env.requeued";
 inline constexpr std::string_view same_on_all_ranks = "workload.same_failure_on_all_ranks";
+inline constexpr std::string_view restart_loop = "workload.restart_loop";
 inline constexpr std::string_view insufficient_evidence = "unknown.insufficient_evidence";
 inline constexpr std::string_view sigkill = "unknown.sigkill";
 inline constexpr std::string_view rendezvous_lost = "unknown.rendezvous_lost";
@@ -87,6 +88,7 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              cancelled,
                                                              requeued,
                                                              same_on_all_ranks,
+                                                             restart_loop,
                                                              insufficient_evidence,
                                                              sigkill,
                                                              rendezvous_lost});
