@@ -17,7 +17,7 @@ for i in 0 1; do
 done
 sleep 2
 : >"$work/faults"
-job=$(submit_train 600 -w n1,n2,n3,n4)
+job=$(submit_train 600) # on n1 to n4, as Slurm fills its nodes in order
 wait_until 60 job_is "$job" RUNNING || give_up "the job did not start"
 wait_until 60 stepped 15 || give_up "the job made no step"
 
