@@ -12,10 +12,11 @@
 #include "apps/person_command.h"
 #include "apps/pki_command.h"
 #include "apps/query_command.h"
+#include "apps/repair_command.h"
 #include "apps/run_command.h"
 #include "apps/serve_command.h"
-#include "apps/signatures_command.h"
 #include "apps/store_command.h"
+#include "apps/usage.h"
 #include "apps/why_command.h"
 #include "base/hash.h"
 #include "base/version.h"
@@ -64,7 +65,6 @@ struct Options {
   QueryOptions query;
   RunOptions run;
   ServeOptions serve;
-  SignaturesOptions signatures;
   StoreOptions store;
 };
 
@@ -72,7 +72,6 @@ int dispatch(CLI::App& app, Options& options) {
   CLI::App* command = app.get_subcommands().front();
   const std::string& verb = command->get_name();
   if (verb == "nvml-child") return nvml_child_main();
-  if (verb == "compile-signatures") return signatures_main(options.signatures);
   if (verb == "agent") return agent_main(*command, options.agent, make_uplink);
   if (verb == "serve") return serve_main(*command, options.serve);
   if (verb == "run") return run_main(options.run);
@@ -81,6 +80,7 @@ int dispatch(CLI::App& app, Options& options) {
   if (verb == "pki") return pki_main(options.pki);
   if (verb == "local" || verb == "local-keeper") return local_main(*command, options.local);
   if (verb == "why") return why_main(options.query);
+  if (verb == "repair-record") return repair_main(options.query);
   if (const int code = person_main(verb, options.person, operate_remotely); code >= 0) return code;
   return query_main(verb, options.query);
 }
@@ -90,7 +90,8 @@ int run_program(int argc, char** argv) {
   CLI::App app(
       "faultline finds the node, GPU, link or line of code that broke a distributed training job, "
       "proves it, takes the bad part\n"
-      "out of the training path, and brings the job back.");
+      "out of the training path, and brings the job back.",
+      "faultline");
   app.set_version_flag("--version", "faultline " + std::string(kVersion));
   app.require_subcommand(1);
   app.footer(
@@ -99,20 +100,22 @@ int run_program(int argc, char** argv) {
   add_run_command(app, options.run);
   add_agent_command(app, options.agent);
   add_nvml_child_command(app);
-  add_signatures_command(app, options.signatures);
   add_serve_command(app, options.serve);
   add_query_commands(app, options.query);
   add_why_command(app, options.query);
+  add_repair_command(app, options.query);
   add_person_commands(app, options.person);
   add_doctor_command(app, options.doctor);
   add_store_command(app, options.store);
   add_pki_command(app, options.pki);
   add_local_command(app, options.local);
+  if (const auto wrong = unknown_verb(app, {argv + 1, argv + argc})) return fail(*wrong);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    return app.exit(asked);  // help or the version
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? exit_ok : exit_usage;
+    return fail(usage_error(app, error));
   }
   return dispatch(app, options);
 }

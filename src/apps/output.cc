@@ -4,8 +4,17 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+
 namespace faultline {
 namespace {
+
+// What is shown comes from nodes, jobs and users; a terminal obeys control characters in it.
+constexpr std::size_t shown_cell_bytes_max = 400;
+constexpr std::size_t shown_line_bytes_max = 16384;
+constexpr std::size_t shown_error_bytes_max = 4096;
+
+void write(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 /// Columns as shown: UTF-8 continuation bytes take no room.
 std::size_t shown_width(const std::string& text) {
@@ -15,6 +24,11 @@ std::size_t shown_width(const std::string& text) {
 }
 
 }  // namespace
+
+void Table::add(std::vector<std::string> row) {
+  for (auto& cell : row) cell = printable(cell, shown_cell_bytes_max);
+  rows_.push_back(std::move(row));
+}
 
 std::string Table::text() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
@@ -34,14 +48,19 @@ std::string Table::text() const {
   return out;
 }
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(const std::string& text) {
+  std::string shown;
+  for (const auto line : split(text, '\n')) shown += printable(line, shown_line_bytes_max) + "\n";
+  shown.pop_back();  // one more than there were
+  write(shown);
+}
 
 void print(const nlohmann::json& json) {
-  print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 int fail(const Error& error) {
-  std::fprintf(stderr, "faultline: %s\n", error.message.c_str());
+  std::fprintf(stderr, "faultline: %s\n", printable(error.message, shown_error_bytes_max).c_str());
   switch (error.code) {
     case ErrorCode::invalid_argument: return exit_usage;
     case ErrorCode::not_found: return exit_not_found;

@@ -9,7 +9,7 @@
 
 namespace faultline {
 
-/// Exit codes of every verb; docs/reference/exit-codes.md lists them.
+/// Exit codes of every verb; docs/reference/README.md lists them.
 enum ExitCode {
   exit_ok = 0,
   exit_failed = 1,       // it did not work; the message says why and what to do
@@ -21,7 +21,7 @@ enum ExitCode {
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void add(std::vector<std::string> row);
   [[nodiscard]] std::size_t size() const { return rows_.size() - 1; }
   /// Columns two spaces apart, the last one not padded, each line ended.
   [[nodiscard]] std::string text() const;
@@ -30,7 +30,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Writes to standard output. A closed pipe (`| head`) is not an error.
+/// Writes to standard output, lines of text without control characters. A closed pipe (`| head`) is
+/// not an error.
 void print(const std::string& text);
 void print(const nlohmann::json& json);
 

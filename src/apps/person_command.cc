@@ -3,18 +3,43 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "apps/output.h"
+#include "apps/usage.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "model/names.h"
+#include "store/person_request.h"
 
 namespace faultline {
 namespace {
 
 constexpr Duration answer_wait = std::chrono::seconds{5};
-constexpr std::array verbs = {"approve", "deny", "return"};
+struct Verb {
+  const char* name;
+  const char* help;
+  const char* target;  // what its argument is called ...
+  const char* is;      // ... and is
+  const char* example;
+};
+
+constexpr Verb verbs[] = {
+    {"approve", "Let a decision that asks go ahead", "DECISION",
+     "Its id (d-...), from `faultline actions`", "d-0f3c9e5b7a1d2c44"},
+    {"deny", "Refuse a decision that asks", "DECISION", "Its id (d-...), from `faultline actions`",
+     "d-0f3c9e5b7a1d2c44"},
+    {"return", "Give a node that faultline drained back to the scheduler", "NODE",
+     "As the scheduler spells it", "n3"},
+    {"silence",
+     "Do nothing about a node, GPU, job or the whole cluster for a time; go on recording",
+     "SUBJECT", "A node, gpu:NODE/PCI, job:ID, or cluster",
+     "n3 --for 2h --reason 'new cable on port 3'"},
+    {"unsilence", "End a silence before its time", "SILENCE",
+     "Its id (s-...), from `faultline silences`", "s-12"},
+};
 
 std::string who_is_asking() {
   const passwd* entry = ::getpwuid(::getuid());
@@ -22,24 +47,40 @@ std::string who_is_asking() {
          ")";
 }
 
-Status check_target(const std::string& verb, const std::string& target) {
-  const bool good =
-      verb == "return" ? valid_node_name(target) : target.starts_with("d-") && valid_job_id(target);
-  if (good) return ok_status();
-  return Error{ErrorCode::invalid_argument,
-               verb == "return" ? "not a node name; give it as the scheduler spells it"
-                                : "not a decision id; `faultline actions` shows them (d-...)"};
+Error wrong(const char* message) { return {ErrorCode::invalid_argument, message}; }
+
+/// The target as the controller takes it.
+Result<std::string> target_of(const std::string& verb, const PersonOptions& options) {
+  if (verb == "silence") {
+    // A subject of two words would give its second away as the length.
+    const std::string subject =
+        options.target.find(' ') == std::string::npos ? options.target : std::string();
+    const std::string target = subject + " " + options.length + " " + options.reason;
+    const auto silence = parse_silence(target);
+    if (!silence) return silence.error();
+    return target;
+  }
+  if (verb == "return" && !valid_node_name(options.target))
+    return wrong("not a node name; give it as the scheduler spells it");
+  if (verb == "unsilence" &&
+      !(options.target.starts_with("s-") &&
+        parse_number<std::uint32_t>(std::string_view(options.target).substr(2))))
+    return wrong("not the id of a silence; `faultline silences` shows them (s-...)");
+  const bool answers = verb == "approve" || verb == "deny";
+  if (answers && !(options.target.starts_with("d-") && valid_job_id(options.target)))
+    return wrong("not a decision id; `faultline actions` shows them (d-...)");
+  return options.target;
 }
 
-Result<std::string> ask_through_store(const std::string& verb, const PersonOptions& options) {
+Result<std::string> ask_through_store(const std::string& verb, const std::string& target,
+                                      const PersonOptions& options) {
   const SystemClock clock;
   const auto store =
       Store::open(options.query.store, Access::read_only);  // says clearly if there is none
   if (!store) return store.error();
   const auto writable = Store::open(options.query.store, Access::read_write);
   if (!writable) return writable.error();
-  const auto number =
-      (*writable)->put_request({0, verb, options.target, who_is_asking(), clock.now(), {}});
+  const auto number = (*writable)->put_request({0, verb, target, who_is_asking(), clock.now(), {}});
   if (!number) return number.error();
   const Duration until = clock.monotonic() + answer_wait;
   while (clock.monotonic() < until) {
@@ -56,44 +97,48 @@ Result<std::string> ask_through_store(const std::string& verb, const PersonOptio
 }  // namespace
 
 void add_person_commands(CLI::App& app, PersonOptions& options) {
-  const std::array helps = {"Let a decision that asks go ahead", "Refuse a decision that asks",
-                            "Give a node that faultline drained back to the scheduler"};
-  for (std::size_t i = 0; i < verbs.size(); ++i) {
-    CLI::App* command = app.add_subcommand(verbs[i], helps[i]);
+  for (const Verb& verb : verbs) {
+    CLI::App* command = app.add_subcommand(verb.name, verb.help);
     add_store_options(*command, options.query);
-    command->add_option("--controller", options.controller,
-                        "HOST:PORT of a controller elsewhere; needs an operator certificate");
+    command
+        ->add_option("--controller", options.controller,
+                     "HOST:PORT of a controller elsewhere; needs an operator certificate")
+        ->check(host_and_port(false));
     command->add_option("--tls-cert", options.tls_cert, "Operator certificate (PEM)");
     command->add_option("--tls-key", options.tls_key, "Its private key (PEM)");
     command->add_option("--tls-ca", options.tls_ca, "The cluster's CA (PEM)");
     command->add_flag("--plain", options.plain, "No TLS; only to a loopback address");
-    command->add_option("TARGET", options.target, i == 2 ? "Node" : "Decision id (d-...)")
-        ->required();
-    command->footer(std::string("Example:\n  faultline ") + verbs[i] +
-                    (i == 2 ? " n3" : " d-0f3c9e5b7a1d2c44"));
+    command->add_option(verb.target, options.target, verb.is)->required();
+    if (std::string_view(verb.name) == "silence") {
+      command->add_option("--for", options.length, "How long: 90s, 30m, 2h, 3d; at most 7d")
+          ->required();
+      command->add_option("--reason", options.reason, "Why, for those who come after")->required();
+    }
+    command->footer(std::string("Example:\n  faultline ") + verb.name + " " + verb.example);
   }
 }
 
 int person_main(const std::string& verb, const PersonOptions& options,
                 const RemoteOperate& remote) {
-  bool ours = false;
-  for (const char* each : verbs) ours = ours || verb == each;
+  const bool ours = std::any_of(std::begin(verbs), std::end(verbs),
+                                [&](const Verb& v) { return verb == v.name; });
   if (!ours) return -1;
-  if (const auto good = check_target(verb, options.target); !good) return fail(good.error());
-  const auto answer = options.controller.empty() ? ask_through_store(verb, options)
-                                                 : remote(options, verb, options.target);
+  const auto target = target_of(verb, options);
+  if (!target) return fail(target.error());
+  const auto answer = options.controller.empty() ? ask_through_store(verb, *target, options)
+                                                 : remote(options, verb, *target);
   if (!answer) return fail(answer.error());
-  const bool refused = answer->starts_with("refused:") || answer->starts_with("deny:") ||
-                       answer->starts_with("hold:");
+  const AnswerKind kind = kind_of_answer(*answer);
   if (options.query.json) {
     print(nlohmann::json{{"request", verb},
-                         {"target", options.target},
+                         {"target", *target},
                          {"answer", *answer},
-                         {"accepted", !refused}});
+                         {"accepted", kind == AnswerKind::taken}});
   } else {
     print(*answer + "\n");
   }
-  return refused ? exit_failed : exit_ok;
+  if (kind == AnswerKind::not_found) return exit_not_found;
+  return kind == AnswerKind::refused ? exit_failed : exit_ok;
 }
 
 }  // namespace faultline

@@ -101,6 +101,15 @@ void add_pki_command(CLI::App& app, PkiOptions& options) {
   CLI::App* show_command = pki->add_subcommand("show", "Say what a certificate is");
   show_command->add_option("FILE", options.file, "Certificate (PEM)")->required();
 
+  pki->footer("Example:\n  faultline pki init");
+  init_command->footer("Example:\n  faultline pki init --dir /etc/faultline/pki");
+  issue_command->footer(
+      "Examples:\n"
+      "  faultline pki issue --name controller --role controller --dns ctl.example.org\n"
+      "  faultline pki issue --name n1\n"
+      "  faultline pki issue --name ann --role operator");
+  show_command->footer("Example:\n  faultline pki show /etc/faultline/pki/n1.crt");
+
   for (CLI::App* command : {init_command, issue_command}) {
     command->add_option("--dir", options.folder, "The authority's folder")->capture_default_str();
     command->add_flag("--force", options.force, "Replace files that are there");

@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/output.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "model/json.h"
+#include "store/person_request.h"
 
 namespace faultline {
 namespace {
@@ -14,6 +16,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* nothing = "-";
+constexpr std::size_t silence_requests_max = 10000;
+constexpr std::size_t limit_max = 1'000'000;
 
 std::string or_dash(const std::string& text) { return text.empty() ? nothing : text; }
 
@@ -157,22 +161,56 @@ int show_actions(Store& store, const QueryOptions& options) {
   return exit_ok;
 }
 
+int show_silences(Store& store, const QueryOptions& options) {
+  const Instant now = SystemClock().now();
+  const auto requests = store.requests({silence_requests_max, now - silence_max});
+  if (!requests) return fail(requests.error());
+  json list = json::array();
+  Table table({"SILENCE", "SUBJECT", "SINCE", "UNTIL", "BY", "REASON", "ENDED BY"});
+  for (const auto& silence : silences_of(*requests)) {
+    if (!options.all && !silence.holds(now)) continue;
+    list.push_back(
+        {{"id", silence.id},
+         {"subject", silence.subject.text()},
+         {"since", to_text(silence.since)},
+         {"until", to_text(silence.until)},
+         {"by", silence.by},
+         {"reason", silence.reason},
+         {"holds", silence.holds(now)},
+         {"ended_at", known(silence.ended_at) ? json(to_text(silence.ended_at)) : json()},
+         {"ended_by", silence.ended_by}});
+    table.add({silence.id, silence.subject.text(), short_time(silence.since),
+               short_time(silence.until), silence.by, silence.reason, or_dash(silence.ended_by)});
+  }
+  if (options.json) {
+    print(json{{"silences", std::move(list)}});
+  } else {
+    print(table.text());
+  }
+  return exit_ok;
+}
+
 using Show = int (*)(Store&, const QueryOptions&);
 
 struct Question {
   const char* verb;
   const char* help;
   Show show;
+  bool limited;     // takes --limit
+  const char* all;  // help of --all; nullptr: there is none
 };
 
 constexpr Question questions[] = {
     {"nodes", "Every node: its life as faultline records it, and the scheduler's state and reason",
-     show_nodes},
-    {"jobs", "The attempts of jobs that were seen, newest first", show_jobs},
-    {"incidents", "Failures, newest first, each with its leading cause", show_incidents},
-    {"verdicts", "What was concluded, newest first", show_verdicts},
-    {"actions", "What was decided and done, newest first; --all shows what was held and why",
-     show_actions},
+     show_nodes, false, nullptr},
+    {"jobs", "The attempts of jobs that were seen, newest first", show_jobs, true, nullptr},
+    {"incidents", "Failures, newest first, each with its leading cause", show_incidents, true,
+     nullptr},
+    {"verdicts", "What was concluded, newest first", show_verdicts, true, "Also what was cleared"},
+    {"actions", "What was decided and done, newest first", show_actions, true,
+     "Also what was held or denied, and why"},
+    {"silences", "What is left alone for a time, since when, by whom and why", show_silences, false,
+     "Also those of the last week that ended"},
 };
 
 }  // namespace
@@ -185,16 +223,20 @@ void add_store_options(CLI::App& command, QueryOptions& options) {
   command.add_option("--store", options.store, "The controller's store (or FAULTLINE_STORE)")
       ->capture_default_str();
   command.add_flag("--json", options.json, "Print JSON");
-  command.add_option("--catalog", options.catalog, "Folder of the catalog");
 }
 
 void add_query_commands(CLI::App& app, QueryOptions& options) {
   for (const auto& question : questions) {
     CLI::App* command = app.add_subcommand(question.verb, question.help);
     add_store_options(*command, options);
-    command->add_option("--limit", options.limit, "At most this many")->capture_default_str();
-    command->add_flag("--all", options.all, "Also what is cleared or was held");
-    command->footer(std::string("Example:\n  faultline ") + question.verb + " --json | jq .");
+    if (question.limited) {
+      command->add_option("--limit", options.limit, "At most this many")
+          ->capture_default_str()
+          ->check(CLI::Range(std::size_t{1}, limit_max));
+    }
+    if (question.all != nullptr) command->add_flag("--all", options.all, question.all);
+    command->footer(std::string("Examples:\n  faultline ") + question.verb + "\n  faultline " +
+                    question.verb + " --json | jq .");
   }
 }
 

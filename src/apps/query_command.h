@@ -1,5 +1,5 @@
-// `faultline nodes|jobs|incidents|verdicts|actions`: reads the controller's store; works while the
-// controller is down.
+// `faultline nodes|jobs|incidents|verdicts|actions|silences`: reads the controller's store; works
+// while the controller is down.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,7 +20,7 @@ struct QueryOptions {
   std::string id;
 };
 
-/// Adds --store, --json and --catalog, which every question takes.
+/// Adds --store and --json, which every question takes.
 void add_store_options(CLI::App& command, QueryOptions& options);
 void add_query_commands(CLI::App& app, QueryOptions& options);
 /// The verb that was given, or nullptr-like -1 if it is none of these.

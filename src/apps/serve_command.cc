@@ -2,7 +2,6 @@
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-#include <toml++/toml.h>
 
 #include <csignal>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "apps/output.h"
 #include "apps/scheduler_choice.h"
 #include "apps/serve_status.h"
+#include "apps/usage.h"
 #include "base/version.h"
 #include "catalog/policy_parser.h"
 
@@ -38,15 +38,15 @@ struct Serving {
 Result<PolicyLimits> limits_of(const ServeOptions& options, const Catalog& catalog) {
   PolicyLimits limits = catalog.policy().limits;
   if (options.config.empty()) return limits;
-  try {
-    const toml::table table = toml::parse_file(options.config);
-    if (const auto* section = table["limits"].as_table()) {
-      FAULTLINE_TRY(parse_policy_limits(*section, options.config, limits));
-    }
-  } catch (const toml::parse_error& error) {
+  const auto table = read_config(options.config);
+  if (!table) return table.error();
+  const toml::node* section = table->get("limits");
+  if (section == nullptr) return limits;
+  if (section->as_table() == nullptr) {
     return Error{ErrorCode::invalid_argument,
-                 options.config + ": " + std::string(error.description())};
+                 options.config + ": 'limits' must be a section: [limits]"};
   }
+  FAULTLINE_TRY(parse_policy_limits(*section->as_table(), options.config, limits));
   return limits;
 }
 
@@ -150,17 +150,23 @@ CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
   command
       ->add_option("--mode", options.mode,
                    "observe (says what it would do), suggest (prints the commands), act")
-      ->capture_default_str();
-  command->add_option("--listen", options.listen, "HOST:PORT for agents")->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::IsMember({"observe", "suggest", "act"}));
+  command->add_option("--listen", options.listen, "HOST:PORT for agents")
+      ->capture_default_str()
+      ->check(host_and_port(true));
   command
       ->add_option("--status-listen", options.status_listen,
                    "HOST:PORT of /healthz and /metrics; empty: none")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(host_and_port(true));
   command->add_option("--tls-cert", options.tls_cert, "Certificate with the controller role (PEM)");
   command->add_option("--tls-key", options.tls_key, "Its private key (PEM)");
   command->add_option("--tls-ca", options.tls_ca, "The cluster's CA (PEM)");
   command->add_flag("--plain", options.plain, "No TLS; only on a loopback address");
-  command->add_option("--scheduler", options.scheduler, "slurm or local")->capture_default_str();
+  command->add_option("--scheduler", options.scheduler, "Whose nodes and jobs these are")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"slurm", "local"}));
   command->add_option("--slurm-conf", options.slurm_conf, "slurm.conf, if not the default");
   command->add_option("--slurm-bin", options.slurm_bin, "Folder of scontrol, squeue and sinfo");
   command->add_option("--spare-reservation", options.spare_reservation,
@@ -180,13 +186,16 @@ CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
                       "File with the secret that signs webhook bodies (HMAC)");
   command
       ->add_option("--keep-events-days", options.keep_events_days,
-                   "Events that no verdict rests on are deleted after this")
-      ->capture_default_str();
+                   "Events that no verdict rests on, and earlier states of what was concluded, are "
+                   "deleted after this")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 36500));
   command->add_option("--poll-ms", options.poll_ms, "How often the scheduler is asked")
       ->capture_default_str()
       ->check(CLI::Range(100, 60000));
-  command->add_option("--log-level", options.log_level, "trace, debug, info, warn, error")
-      ->capture_default_str();
+  command->add_option("--log-level", options.log_level, "The least that is logged")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}));
   command->footer(
       "Examples:\n"
       "  faultline serve --config /etc/faultline/serve.toml\n"

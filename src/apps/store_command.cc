@@ -38,6 +38,8 @@ void add_store_command(CLI::App& app, StoreOptions& options) {
   CLI::App* check = command->add_subcommand("check", "Is the store whole?");
   add_store_options(*check, options.query);
   check->callback([&options] { options.verb = "check"; });
+  check->footer("Example:\n  faultline store check --json");
+  command->footer("Example:\n  faultline store check");
 }
 
 int store_main(const StoreOptions& options) {

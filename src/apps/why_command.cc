@@ -81,25 +81,8 @@ void add_event(Store& store, const EventId& id, std::string_view role, std::stri
     text += "  " + std::string(role) + " " + id + " (not kept any more)\n";
     return;
   }
-  const Event& e = **event;
-  list.push_back(to_json(e));
-  text += "  " + std::string(role) + " " + e.id + "  " + to_text(e.observed_at) + "  " +
-          std::string(to_text(e.source)) + "  " + e.subject.text() +
-          (e.signature.empty() ? "  " + std::string(to_text(e.kind)) : "  " + e.signature) + "\n";
-  for (const char* name : {"gpu_uuid", "gpu_serial"}) {
-    if (!e.field(name).empty())
-      text += "      " + std::string(name) + " " + std::string(e.field(name)) + "\n";
-  }
-  if (!e.raw.text.empty()) {
-    text += "      " + e.raw.path + " @" + std::to_string(e.raw.offset) + ": " +
-            printable(e.raw.text, raw_text_bytes_max) + "\n";
-  } else if (!e.fields.empty()) {
-    std::string fields;
-    for (const auto& [name, value] : e.fields) {
-      if (!value.empty()) fields += " " + name + "=" + printable(value, 200);
-    }
-    text += "     " + fields + "\n";
-  }
+  list.push_back(to_json(**event));
+  text += event_lines(**event, role);
 }
 
 void add_decision(Store& store, const Decision& decision, std::string& text, json& list) {
@@ -157,10 +140,33 @@ Status explain(Store& store, const Catalog* catalog, const VerdictId& id, std::s
 
 }  // namespace
 
+std::string event_lines(const Event& event, std::string_view role) {
+  std::string text =
+      "  " + std::string(role) + " " + event.id + "  " + to_text(event.observed_at) + "  " +
+      std::string(to_text(event.source)) + "  " + event.subject.text() + "  " +
+      (event.signature.empty() ? std::string(to_text(event.kind)) : event.signature) + "\n";
+  for (const char* name : {"gpu_uuid", "gpu_serial"}) {
+    if (!event.field(name).empty())
+      text += "      " + std::string(name) + " " + std::string(event.field(name)) + "\n";
+  }
+  if (!event.raw.text.empty()) {
+    text += "      " + event.raw.path + " @" + std::to_string(event.raw.offset) + ": " +
+            printable(event.raw.text, raw_text_bytes_max) + "\n";
+  } else if (!event.fields.empty()) {
+    std::string fields;
+    for (const auto& [name, value] : event.fields) {
+      if (!value.empty()) fields += " " + name + "=" + printable(value, 200);
+    }
+    text += "     " + fields + "\n";
+  }
+  return text;
+}
+
 void add_why_command(CLI::App& app, QueryOptions& options) {
   CLI::App* command =
       app.add_subcommand("why", "Why something was done or concluded, down to the raw lines");
   add_store_options(*command, options);
+  command->add_option("--catalog", options.catalog, "Folder of the catalog");
   command
       ->add_option("ID", options.id,
                    "An action (a-), decision (d-), verdict (v-), incident (i-) or event (e-) id, a "

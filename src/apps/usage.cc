@@ -1,0 +1,101 @@
+#include "apps/usage.h"
+
+#include "base/nearest.h"
+#include "base/text.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t shown_bytes_max = 80;
+constexpr int port_max = 65535;
+
+std::string in_quotes(std::string_view word) {
+  return "'" + printable(word, shown_bytes_max) + "'";
+}
+
+Error wrong(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
+
+/// Of the verbs that help lists, and of the hidden ones.
+const CLI::App* verb_of(const CLI::App& app, const std::string& word) {
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (verb->check_name(word)) return verb;
+  return nullptr;
+}
+
+std::vector<std::string> shown_verbs(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!verb->get_group().empty()) names.push_back(verb->get_name());
+  return names;
+}
+
+/// The verb that was being read, and its words: "faultline pki issue".
+std::pair<const CLI::App*, std::string> deepest(const CLI::App& app) {
+  const CLI::App* at = &app;
+  std::string words = app.get_name();
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    words += " " + at->get_name();
+  }
+  return {at, words};
+}
+
+}  // namespace
+
+std::optional<Error> unknown_verb(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* at = &app;
+  std::string path = app.get_name();
+  for (const auto& word : words) {
+    const auto verbs = shown_verbs(*at);
+    if (word.starts_with("-") || verbs.empty()) return std::nullopt;
+    const CLI::App* next = verb_of(*at, word);
+    if (next == nullptr) {
+      const std::string meant = did_you_mean(word, verbs);
+      return wrong("no verb " + in_quotes(word) +
+                   (meant.empty() ? "; `" + path + " --help` lists what there is" : meant));
+    }
+    at = next;
+    path += " " + word;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> long_options(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back(name);
+  }
+  return names;
+}
+
+Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto [verb, words] = deepest(app);
+  const std::string help = "; `" + words + " --help` lists what there is";
+  const auto extras = app.remaining(true);
+  // What follows a verb that starts a program is the program's.
+  if (extras.empty() || verb->get_prefix_command()) {
+    const bool no_verb = verb->get_require_subcommand_min() > 0;
+    return wrong((no_verb ? "a verb is missing" : printable(error.what(), 4 * shown_bytes_max)) +
+                 help);
+  }
+  const std::string& word = extras.front();
+  if (!word.starts_with("--")) return wrong(in_quotes(word) + " has no meaning here" + help);
+  const std::string name = word.substr(2, word.find('=') - 2);
+  const std::string meant = nearest(name, long_options(*verb));
+  return wrong("no option " + in_quotes("--" + name) +
+               (meant.empty() ? help : "; did you mean '--" + meant + "'?"));
+}
+
+CLI::Validator host_and_port(bool any_port) {
+  const auto check = [any_port](const std::string& text) -> std::string {
+    if (text.empty()) return {};  // not given, where that has a meaning
+    const auto colon = text.rfind(':');
+    const auto port =
+        colon == std::string::npos ? std::nullopt : parse_number<int>(text.substr(colon + 1));
+    if (colon != 0 && port && *port >= (any_port ? 0 : 1) && *port <= port_max) return {};
+    return in_quotes(text) + " is not HOST:PORT with a port up to " + std::to_string(port_max);
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace faultline
