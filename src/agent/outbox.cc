@@ -116,7 +116,6 @@ bool Outbox::beat() {
   beat_wall_ = wall;
   heartbeat_due_ = now + limits_.heartbeat;
   counters_.set("agent_spool_pending_events", spool_.pending());
-  uplink_.note_counters(counters_.snapshot());
   const Status beat = uplink_.heartbeat(clock_.now());
   if (!beat.ok()) {
     failed(beat.error());

@@ -60,7 +60,7 @@ class Outbox {
       batch_events_;  // shrinks while the controller refuses a batch, to find the event at fault
   Duration batch_due_{0};  // when what is pending must go; meaningless if nothing is
   Duration heartbeat_due_{0};
-  Duration beat_wall_{0};  // wall clock less monotonic clock at the latest heartbeat
+  Duration beat_wall_{0};    // wall clock less monotonic clock at the latest heartbeat
   Duration quiet_until_{0};  // for batches, after a failure
   int failures_ = 0;         // in a row, of batches and heartbeats
   bool reached_ = true;      // by the last heartbeat

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,11 +59,6 @@ class Uplink {
     std::string text;
   };
   virtual std::vector<Ruling> take_rulings() = 0;
-  /// The agent's counters, told before each heartbeat; an uplink that cannot carry them ignores
-  /// them.
-  virtual void note_counters(const std::map<std::string, std::uint64_t, std::less<>>& counters) {
-    static_cast<void>(counters);
-  }
 };
 
 /// One GPU as NVML shows it. Absent values: not supported or not read.
