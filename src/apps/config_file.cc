@@ -22,7 +22,7 @@ Error bad(const std::string& file, const toml::node& node, const std::string& wh
 enum class Wanted { flag, integer, number, text };
 
 Wanted wanted_by(const CLI::Option& option) {
-  if (option.get_type_size_max() == 0) return Wanted::flag;
+  if (option.get_expected_max() == 0) return Wanted::flag;
   const std::string type = option.get_type_name();
   if (type.starts_with("INT") || type.starts_with("UINT")) return Wanted::integer;
   return type.starts_with("FLOAT") ? Wanted::number : Wanted::text;

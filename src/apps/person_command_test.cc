@@ -1,0 +1,192 @@
+// What people ask, as they type it. The controller is a thread that answers with a set text; what a
+// real one answers is tested in src/controller.
+#include "apps/person_command.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "apps/output.h"
+#include "apps/repair_command.h"
+#include "base/clock.h"
+#include "store/person_request.h"
+
+namespace faultline {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+class PersonCommand : public testing::Test {
+ protected:
+  PersonCommand() {
+    std::string pattern = (fs::temp_directory_path() / "person-command-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    file_ = folder_ / "faultline.db";
+    store_ = std::move(Store::open(file_, Access::read_write)).value();
+  }
+  ~PersonCommand() override { fs::remove_all(folder_); }
+
+  /// faultline WORD...; what it printed is in out_ and err_.
+  int faultline(std::vector<std::string> words) {
+    CLI::App app("", "faultline");
+    PersonOptions person;
+    QueryOptions query;
+    add_person_commands(app, person);
+    add_query_commands(app, query);
+    add_repair_command(app, query);
+    const std::string verb = words.front();
+    words.insert(words.begin() + 1, {"--store", file_.string()});
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    int code = exit_usage;
+    try {
+      app.parse(words);
+      code = person_main(verb, person, {});
+      if (code < 0 && verb == "repair-record") code = repair_main(query);
+      if (code < 0) code = query_main(verb, query);
+    } catch (const CLI::ParseError& error) {
+      app.exit(error);
+    }
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  /// A controller that answers whatever is asked with `answer` while `ask` runs.
+  int asked(const std::string& answer, const std::vector<std::string>& words) {
+    std::atomic<bool> over{false};
+    std::thread controller([&] {
+      auto store = std::move(Store::open(file_, Access::read_write)).value();
+      const SystemClock clock;
+      while (!over) {
+        const auto requests = store->open_requests();
+        for (const auto& request : *requests)
+          EXPECT_TRUE(store->answer_request(request.number, answer).ok());
+        clock.sleep(milliseconds{10});
+      }
+    });
+    const int code = faultline(words);
+    over = true;
+    controller.join();
+    return code;
+  }
+
+  fs::path folder_, file_;
+  std::unique_ptr<Store> store_;
+  std::string out_, err_;
+};
+
+TEST_F(PersonCommand, TheAnswerDecidesTheExitCode) {
+  EXPECT_EQ(asked("approved by ann", {"approve", "d-1"}), exit_ok);
+  EXPECT_EQ(asked("refused: acted on already", {"deny", "d-1"}), exit_failed);
+  EXPECT_EQ(asked("hold: n3 is not drained", {"return", "n3"}), exit_failed);
+  EXPECT_EQ(asked("not found: no decision d-1", {"approve", "d-1"}), exit_not_found);
+  EXPECT_EQ(out_, "not found: no decision d-1\n");
+}
+
+TEST_F(PersonCommand, ASilenceIsKeptWithWhoAndWhy) {
+  ASSERT_EQ(asked("silenced", {"silence", "n3", "--for", "2h", "--reason", "new cable"}), exit_ok);
+  EXPECT_EQ(faultline({"silences"}), exit_ok);
+  for (const char* part : {"s-1", "node:n3", "new cable", "("}) EXPECT_THAT(out_, HasSubstr(part));
+  ASSERT_EQ(asked("ended", {"unsilence", "s-1"}), exit_ok);
+  EXPECT_EQ(faultline({"silences"}), exit_ok);
+  EXPECT_THAT(out_, testing::Not(HasSubstr("n3")));
+  EXPECT_EQ(faultline({"silences", "--all", "--json"}), exit_ok);
+  EXPECT_THAT(out_, HasSubstr("\"holds\": false"));
+}
+
+TEST_F(PersonCommand, WhatCannotBeMeantIsRefusedHere) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"silence", "n3", "--for", "8d", "--reason", "x"},
+           {"silence", "n3", "--for", "2h", "--reason", ""},
+           {"silence", "n3", "--for", "2h", "--reason", "a\x1b"},
+           {"silence", "n3 2h", "--for", "2h", "--reason", "x"},
+           {"silence", "$(reboot)", "--for", "2h", "--reason", "x"},
+           {"silence", "n3", "--for", "2h"},
+           {"unsilence", "12"},
+           {"unsilence", "s-"},
+           {"unsilence", "s-1x"},
+           {"return", "n3; reboot"},
+           {"return", "../n3"},
+           {"return", std::string(1 << 20, 'n')},
+           {"approve", "v-1"},
+           {"approve", "d-1'--"}}) {
+    EXPECT_EQ(faultline(words), exit_usage) << words[0] << " " << words[1].substr(0, 40);
+    EXPECT_FALSE(err_.empty());
+    EXPECT_LT(err_.size(), 1000u);
+  }
+  EXPECT_TRUE(store_->requests({})->empty());
+}
+
+class RepairRecord : public PersonCommand {
+ protected:
+  void SetUp() override {
+    const Instant at = SystemClock().now() - hours{1};
+    Event event;
+    event.source = EventSource::kernel_log;
+    event.subject = Subject::of_gpu("n3", "0000:3b:00.0");
+    event.observed_at = event.received_at = at;
+    event.signature = "xid.48";
+    event.fields = {{"gpu_uuid", "GPU-5ca1ab1e"}, {"gpu_serial", "1650822061234"}};
+    event.raw = {"/dev/kmsg", 7, "boot", "NVRM: Xid (PCI:0000:3b:00): 48, uncorrectable"};
+    event.id = make_event_id(event);
+    ASSERT_TRUE(store_->append_events({event}).ok());
+    Verdict verdict;
+    verdict.id = "v-1";
+    verdict.cause = "gpu.ecc_uncorrectable";
+    verdict.subject = event.subject;
+    verdict.status = VerdictStatus::confirmed;
+    verdict.since = verdict.updated_at = at;
+    verdict.evidence = {event.id, "e-retired"};
+    ASSERT_TRUE(store_->put_verdict(verdict).ok());
+    const auto act = [&](ActionKind kind, const std::string& node, const std::string& detail) {
+      Action action;
+      action.id = "a-" + std::string(to_text(kind)) + node;
+      action.kind = kind;
+      action.subject = Subject::of_node(node);
+      ASSERT_TRUE(store_->record_intent(action, at + hours{1}).ok());
+      ASSERT_TRUE(
+          store_->record_outcome({action.id, OutcomeStatus::done, at, detail, {}, false}).ok());
+    };
+    act(ActionKind::drain_node, "n3", "n3 is drained by faultline");
+    act(ActionKind::test_node, "n3", "the test ended with exit code 1: DCGM 3 failed");
+    act(ActionKind::drain_node, "n4", "another node");
+    ASSERT_TRUE(
+        store_->put_node_state({"n3", NodePhase::in_repair, at, "faultline", "v-1", "a-1", {}, ""})
+            .ok());
+    ASSERT_TRUE(
+        store_->put_node_state({"n5", NodePhase::in_service, at, "ann", "", "", {}, ""}).ok());
+  }
+};
+
+TEST_F(RepairRecord, HoldsThePartTheFaultTheLinesAndTheTests) {
+  for (const char* format : {"", "--json"}) {
+    std::vector<std::string> words = {"repair-record", "n3"};
+    if (*format != '\0') words.emplace_back(format);
+    ASSERT_EQ(faultline(words), exit_ok) << err_;
+    for (const char* part : {"n3", "in_repair", "0000:3b:00.0", "GPU-5ca1ab1e", "1650822061234",
+                             "gpu.ecc_uncorrectable", "NVRM: Xid (PCI:0000:3b:00): 48",
+                             "n3 is drained by faultline", "DCGM 3 failed"})
+      EXPECT_THAT(out_, HasSubstr(part)) << format;
+    EXPECT_THAT(out_, testing::Not(HasSubstr("another node")));
+  }
+  EXPECT_THAT(out_, HasSubstr("\"evidence_retired\": 1"));
+}
+
+TEST_F(RepairRecord, IsNotFoundForANodeWithNothingAgainstIt) {
+  for (const char* node : {"n5", "n99"}) {
+    EXPECT_EQ(faultline({"repair-record", node}), exit_not_found);
+    EXPECT_THAT(err_, HasSubstr("`faultline nodes`"));
+  }
+  EXPECT_EQ(faultline({"repair-record", "n3;reboot"}), exit_usage);
+}
+
+}  // namespace
+}  // namespace faultline
