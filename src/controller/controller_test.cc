@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -157,6 +158,71 @@ TEST_F(ControllerTest, AKernelFaultDrainsItsNodeAndRequeuesItsJob) {
                store.open_intents()->empty() && states && !states->empty() &&
                states->front().phase == NodePhase::drained;
       });
+}
+
+TEST_F(ControllerTest, ASilencedNodeIsLeftAloneUntilAPersonEndsIt) {
+  options_.limits.drained_share_max = 0.5;  // of nine nodes, two are drained in the end
+  std::string silenced;
+  run(
+      [&](Controller& controller, FakeCluster&) {
+        const auto answer = controller.operate("ann", "silence", "node:n3 2h new cable");
+        ASSERT_TRUE(answer.ok());
+        EXPECT_TRUE(answer->starts_with("silenced node:n3 until ")) << *answer;
+        silenced = answer->substr(answer->rfind("s-"));
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+        EXPECT_TRUE(controller.take_events("n2", {fell_off_bus("n2")}).ok());
+      },
+      [](Store& store, FakeCluster& cluster) {
+        const auto decisions = store.decisions({});
+        return cluster.did("drain_node node:n2") && decisions &&
+               std::any_of(decisions->begin(), decisions->end(),
+                           [](const Decision& d) { return d.reason == Reason::silenced; });
+      });
+  EXPECT_FALSE(FakeCluster(folder_ / "cluster", clock_).did("drain_node node:n3"));
+  // A controller that starts anew knows of it, and the end of it is seen at once.
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        clock_.sleep(seconds{1});
+        EXPECT_FALSE(cluster.did("drain_node node:n3"));
+        EXPECT_EQ(*controller.operate("ann", "unsilence", silenced),
+                  "ended " + silenced + " on node:n3");
+        EXPECT_TRUE(
+            controller.operate("ann", "unsilence", silenced)->starts_with("not found: no silence"));
+      },
+      [](Store&, FakeCluster& cluster) { return cluster.did("drain_node node:n3"); });
+}
+
+TEST_F(ControllerTest, WhatIsAskedOfSomethingUnknownIsNotFound) {
+  run(
+      [&](Controller& controller, FakeCluster&) {
+        for (const auto& [request, target] :
+             std::map<std::string, std::string>{{"approve", "d-0000000000000000"},
+                                                {"deny", "d-0000000000000000"},
+                                                {"return", "n33"},
+                                                {"silence", "n33 2h x"},
+                                                {"unsilence", "s-99"}}) {
+          const auto answer = controller.operate("ann", request, target);
+          ASSERT_TRUE(answer.ok());
+          EXPECT_TRUE(answer->starts_with("not found: ")) << request << ": " << *answer;
+          EXPECT_NE(answer->find("`faultline "), std::string::npos) << "what to do: " << *answer;
+        }
+        EXPECT_TRUE(controller.operate("ann", "silence", "n3 9d x")->starts_with("refused: "));
+      },
+      [](Store& store, FakeCluster&) { return store.open_requests()->empty(); });
+}
+
+TEST_F(ControllerTest, AReplacedStoreStopsActsAndIsReported) {
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        fs::rename(folder_ / "faultline.db", folder_ / "away.db");
+        EXPECT_FALSE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+        EXPECT_TRUE(eventually([&] { return !controller.health().store_writable; }));
+        EXPECT_NE(controller.health().store_error.find("restart"), std::string::npos);
+        fs::rename(folder_ / "away.db", folder_ / "faultline.db");
+        EXPECT_FALSE(cluster.did("drain_node node:n3"));
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+      },
+      [](Store&, FakeCluster& cluster) { return cluster.did("drain_node node:n3"); });
 }
 
 TEST_F(ControllerTest, TheSameLineSentTwiceIsOneAct) {
