@@ -27,6 +27,7 @@ install(FILES "${manual}" DESTINATION share/man/man1)
 
 if(TARGET faultline AND FAULTLINE_TESTS)
   add_test(NAME packaging COMMAND "${packaging}/test" $<TARGET_FILE:faultline>)
+  add_test(NAME reference COMMAND "${CMAKE_SOURCE_DIR}/tools/reference" --check $<TARGET_FILE:faultline>)
 endif()
 
 set(CPACK_GENERATOR "DEB;TGZ")

@@ -2,7 +2,7 @@
 
 # The verbs and long options in a help text.
 _faultline_words() {
-  sed -n -E -e 's/^  (-.,)?(--[a-z-]+).*/\2/p' -e '/^Subcommands:/,/^$/s/^  ([a-z]+).*/\1/p'
+  sed -n -E -e 's/^  (-.,)?(--[a-z-]+).*/\2/p' -e '/^Subcommands:/,/^$/s/^  ([a-z-]+) .*/\1/p'
 }
 
 _faultline() {
