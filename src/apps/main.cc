@@ -15,6 +15,7 @@
 #include "apps/repair_command.h"
 #include "apps/run_command.h"
 #include "apps/serve_command.h"
+#include "apps/signatures_command.h"
 #include "apps/store_command.h"
 #include "apps/usage.h"
 #include "apps/why_command.h"
@@ -65,6 +66,7 @@ struct Options {
   QueryOptions query;
   RunOptions run;
   ServeOptions serve;
+  SignaturesOptions signatures;
   StoreOptions store;
 };
 
@@ -72,6 +74,7 @@ int dispatch(CLI::App& app, Options& options) {
   CLI::App* command = app.get_subcommands().front();
   const std::string& verb = command->get_name();
   if (verb == "nvml-child") return nvml_child_main();
+  if (verb == "compile-signatures") return signatures_main(options.signatures);
   if (verb == "agent") return agent_main(*command, options.agent, make_uplink);
   if (verb == "serve") return serve_main(*command, options.serve);
   if (verb == "run") return run_main(options.run);
@@ -100,6 +103,7 @@ int run_program(int argc, char** argv) {
   add_run_command(app, options.run);
   add_agent_command(app, options.agent);
   add_nvml_child_command(app);
+  add_signatures_command(app, options.signatures);
   add_serve_command(app, options.serve);
   add_query_commands(app, options.query);
   add_why_command(app, options.query);

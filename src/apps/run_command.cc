@@ -180,13 +180,14 @@ void Run::watch() {
                                  {child_.err(), POLLIN, 0},
                                  {child_.signal_descriptor(), POLLIN, 0},
                                  {agent_->wait_descriptor(), POLLIN, 0}}};
-    ::poll(waits.data(), waits.size(), timeout_ms());
+    const int ready = ::poll(waits.data(), waits.size(), timeout_ms());
     if (waits[0].revents != 0 && !pump(RunLog::Stream::out)) child_.close_out();
     if (waits[1].revents != 0 && !pump(RunLog::Stream::err)) child_.close_err();
     if (waits[3].revents != 0) agent_->hear();  // refusals only at this stage
     static_cast<void>(agent_->connect().ok());
     look_for_stall();
-    end_ = child_.reap();
+    // A line of output costs no look at the child: its end comes by the signal.
+    if (ready <= 0 || waits[2].revents != 0) end_ = child_.reap();
   }
 }
 
