@@ -142,8 +142,8 @@ BENCHMARK_CAPTURE(BM_Decode, job_hits_alone, EventSource::job_log, 0)
 BENCHMARK_CAPTURE(BM_Decode, kernel_hits_alone, EventSource::kernel_log, 0)
     ->Unit(benchmark::kMillisecond);
 
-/// The peer: the same patterns in RE2's own set, asked line by line, as a first version would. It finds the signatures and
-/// nothing more: no prefix, no captures, no event.
+/// The peer: the same patterns in RE2's own set, asked line by line, as a first version would. It
+/// finds the signatures and nothing more: no prefix, no captures, no event.
 void BM_PeerRe2Set(benchmark::State& state, EventSource source) {
   re2::RE2::Options options;
   options.set_log_errors(false);
@@ -162,14 +162,17 @@ void BM_PeerRe2Set(benchmark::State& state, EventSource source) {
   std::vector<int> matched;
   for (auto iteration : state) {
     LineSplitter splitter;
-    splitter.feed(log.text, 0, [&](const Line& line) { hits += set.Match(line.text, &matched) ? 1 : 0; });
+    splitter.feed(log.text, 0,
+                  [&](const Line& line) { hits += set.Match(line.text, &matched) ? 1 : 0; });
   }
   count(state, log);
   state.counters["hits"] = static_cast<double>(hits) / static_cast<double>(state.iterations());
   state.counters["patterns"] = patterns;
 }
-BENCHMARK_CAPTURE(BM_PeerRe2Set, job_one_hit_in_1000, EventSource::job_log)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_PeerRe2Set, kernel_one_hit_in_1000, EventSource::kernel_log)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_PeerRe2Set, job_one_hit_in_1000, EventSource::job_log)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_PeerRe2Set, kernel_one_hit_in_1000, EventSource::kernel_log)
+    ->Unit(benchmark::kMillisecond);
 
 void BM_SplitLines(benchmark::State& state) {
   const Log log = make_log(EventSource::job_log, 1000);

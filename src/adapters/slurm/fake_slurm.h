@@ -161,7 +161,8 @@ class FakeSlurm {
   static std::string line(const Job& job) {
     const auto array = job.array.empty() ? job.number : job.array;
     return join(std::vector<std::string>{job.number, job.shown, job.state, array, job.tasks, "0",
-                                         job.excluded, job.nodes, "1795988549", "NONE", "4", "train", job.reason},
+                                         job.excluded, job.nodes, "1795988549", "NONE", "4",
+                                         "train", job.reason},
                 "|") +
            "\n";
   }
