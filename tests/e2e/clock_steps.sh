@@ -3,7 +3,7 @@
 # runs. No node is lost or drained for it, and a fault on such a node is still tied to the job that runs there now.
 . "$(dirname "${BASH_SOURCE[0]}")/lib/begin.sh"
 
-library=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -n 1) || true
+library=$(find /usr/lib -path "*/faketime/libfaketimeMT.so.1" -print -quit 2>/dev/null)
 [[ -n $library ]] || give_up "no libfaketime: install what packages/apt.txt lists under [e2e]"
 step_clock() { printf '%s\n' "$2" >"$work/clock-$1.new"; mv "$work/clock-$1.new" "$work/clock-$1"; } # NODE OFFSET
 

@@ -14,6 +14,7 @@ cat >"$work/liar.sbatch" <<X
 #!/bin/bash
 srun "$FAULTLINE" run --log-dir "$work/rank-logs" -- bash "$work/liar.sh"
 X
+# shellcheck disable=SC2016 # the name of the job is the attack
 liar=$(cd "$work" && submit -N 2 --job-name='$(touch '"$work"'/owned); `id`' --output="$work/liar.out" "$work/liar.sbatch")
 wait_until 60 job_is "$liar" FAILED || give_up "the lying job did not end: $(job_state "$liar")"
 
@@ -43,8 +44,11 @@ pass_equal "an agent that speaks for another node drains nothing" "0" "$(sinfo -
 pass_if "and is told why" grep -qiE 'n2|certificate|refus|not' "$work/impostor.log"
 
 # A date in the future and a line of binary do not hurt; the real fault after them counts.
-printf '2199-01-01T00:00:00.000000+00:00 n1 kernel: NVRM: loading\n\x00\x01\xff\xfe\n' >>"$work/kernel-n1.log"
-head -c 3000000 /dev/zero | tr '\0' 'x' >>"$work/kernel-n1.log"; printf '\n' >>"$work/kernel-n1.log"
+{
+  printf '2199-01-01T00:00:00.000000+00:00 n1 kernel: NVRM: loading\n\x00\x01\xff\xfe\n'
+  head -c 3000000 /dev/zero | tr '\0' 'x'
+  printf '\n'
+} >>"$work/kernel-n1.log"
 kernel_line n1 "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 pass_if "a real fault after junk drains its node" wait_until 30 drained_by_faultline n1
 finish
