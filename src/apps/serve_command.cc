@@ -170,7 +170,7 @@ CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
   command->add_option("--slurm-conf", options.slurm_conf, "slurm.conf, if not the default");
   command->add_option("--slurm-bin", options.slurm_bin, "Folder of scontrol, squeue and sinfo");
   command->add_option("--spare-reservation", options.spare_reservation,
-                      "Reservation whose idle nodes are spares");
+                      "Reservation of spares: nodes are taken out of it for a job that lacks one");
   command->add_option("--spare-feature", options.spare_feature,
                       "Feature whose idle nodes are spares");
   command->add_option("--local-state", options.local_state, "State folder of the local scheduler");
