@@ -21,7 +21,7 @@ class SlurmTrouble : public ::testing::Test {
   void SetUp() override {
     std::string why_not;
     cluster_ = slurm_under_test(why_not);
-    if (cluster_ == nullptr) GTEST_SKIP() << why_not;
+    ASSERT_NE(cluster_, nullptr) << why_not;
     cluster_->clean();
   }
   void TearDown() override {
