@@ -1,6 +1,7 @@
 // Runs tests/cases/signatures/*.case against the catalog and the engine as shipped. docs/formats.md
 // describes the files. A line passes through the same steps as in a log: its prefix is taken off,
-// then the signatures of its layer look at it.
+// then the signatures of its layer look at it. tests/fixtures/signature_list.tsv holds what the
+// catalog must know, from outside of it.
 
 #include <gtest/gtest.h>
 
@@ -73,6 +74,27 @@ CaseFile read_case_file(const fs::path& path) {
     read_line(line, path.filename().string() + ":" + std::to_string(number), file);
   }
   return file;
+}
+
+/// A signature that the catalog must have, with a line that it must know.
+struct ListedSignature {
+  std::string id;
+  std::string example;
+  std::string quiet_because;  // why it does not fire on the example; "" if it does
+};
+
+std::vector<ListedSignature> read_signature_list() {
+  std::vector<ListedSignature> list;
+  std::ifstream stream(FAULTLINE_SOURCE_DIR "/tests/fixtures/signature_list.tsv");
+  std::string line;
+  std::getline(stream, line);  // heading
+  while (std::getline(stream, line)) {
+    const auto columns = split(line, '\t');
+    EXPECT_EQ(columns.size(), 3u) << line;
+    if (columns.size() != 3) continue;
+    list.push_back({std::string(columns[0]), std::string(columns[1]), std::string(columns[2])});
+  }
+  return list;
 }
 
 EventSource source_of(Layer layer) {
@@ -160,6 +182,29 @@ class SignatureCases : public testing::Test {
     EXPECT_GT(quiet, 0) << block.place << ": " << block.signature << " has no 'quiet' line";
   }
 
+  static bool has_case(const std::string& id, bool fires) {
+    for (const auto& [path, file] : files_) {
+      for (const auto& block : file.blocks) {
+        if (block.signature == id && std::any_of(block.lines.begin(), block.lines.end(),
+                                                 [&](const auto& l) { return l.fires == fires; }))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  static void check_listed(const ListedSignature& listed) {
+    const Signature* signature = catalog_->signature(listed.id);
+    ASSERT_NE(signature, nullptr) << "the catalog has lost the signature " << listed.id;
+    EXPECT_NE(catalog_->cause(signature->cause), nullptr) << listed.id << " has no cause";
+    EXPECT_TRUE(has_case(listed.id, true)) << listed.id << " has no case on which it fires";
+    EXPECT_TRUE(has_case(listed.id, false)) << listed.id << " has no look-alike";
+    EXPECT_EQ(hits(look_at(signature->layer, listed.example), *signature),
+              listed.quiet_because.empty())
+        << listed.id << (listed.quiet_because.empty() ? " should fire on\n  " : " fires on\n  ")
+        << listed.example;
+  }
+
   static inline Catalog* catalog_ = nullptr;
   static inline Counters counters_;
   static inline std::map<Layer, SignatureEngine> engines_;
@@ -189,6 +234,18 @@ TEST_F(SignatureCases, EverySignatureHasOneBlockInTheFileOfItsName) {
   for (const auto& signature : catalog_->signatures()) {
     EXPECT_TRUE(places.contains(signature.id))
         << signature.id << " has no block in tests/cases/signatures";
+  }
+}
+
+/// The cases come and go with the catalog; this list does not, so that a signature cannot leave
+/// with its case unseen.
+TEST_F(SignatureCases, EveryListedSignatureIsInTheCatalogWithItsCases) {
+  const auto list = read_signature_list();
+  ASSERT_FALSE(list.empty());
+  std::set<std::string> ids;
+  for (const auto& listed : list) {
+    EXPECT_TRUE(ids.insert(listed.id).second) << listed.id << " is listed twice";
+    check_listed(listed);
   }
 }
 
