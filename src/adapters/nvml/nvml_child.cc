@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "adapters/nvml/nvml_library.h"
@@ -22,12 +24,38 @@ constexpr int sensor_gpu = 0;
 constexpr int error_corrected = 0;
 constexpr int error_uncorrected = 1;
 constexpr int counter_aggregate = 1;
+// NVML_FI_DEV_GET_GPU_RECOVERY_ACTION: since driver 570; before, no field had this number.
+constexpr unsigned int field_recovery_action = 230;
+constexpr NvmlReturn error_unknown = 999;
 constexpr unsigned int gpus_max = 64;
 
 std::string text_of(NvmlReturn (*function)(NvmlDevice, char*, unsigned int), NvmlDevice device) {
   std::array<char, 128> buffer{};
   if (function == nullptr || function(device, buffer.data(), buffer.size() - 1) != 0) return {};
   return buffer.data();
+}
+
+/// By nvmlValueType_t; nothing if it is no whole number.
+std::optional<std::int64_t> whole_number(const NvmlFieldValue& field) {
+  switch (field.value_type) {
+    case 1: return field.value.as_unsigned_int;
+    case 2: return static_cast<std::int64_t>(field.value.as_unsigned_long);
+    case 3: return static_cast<std::int64_t>(field.value.as_unsigned_long_long);
+    case 4: return field.value.as_signed_long_long;
+    case 5: return field.value.as_signed_int;
+    case 6: return field.value.as_unsigned_short;
+    default: return std::nullopt;
+  }
+}
+
+/// What the driver wants done to the GPU, as its own number: the detector gives it a name.
+void read_recovery_action(const NvmlLibrary& nvml, NvmlDevice device, json& gpu) {
+  NvmlFieldValue field{};
+  field.field_id = field_recovery_action;
+  field.result = error_unknown;  // unless the driver says otherwise
+  if (nvml.field_values == nullptr || nvml.field_values(device, 1, &field) != 0) return;
+  if (field.result != 0) return;
+  if (const auto action = whole_number(field)) gpu["recovery_action"] = *action;
 }
 
 void read_counters(const NvmlLibrary& nvml, NvmlDevice device, json& gpu) {
@@ -76,6 +104,7 @@ json sample_all(const NvmlLibrary& nvml) {
                 {"uuid", text_of(nvml.uuid, device)},
                 {"serial", text_of(nvml.serial, device)}};
     read_counters(nvml, device, gpu);
+    read_recovery_action(nvml, device, gpu);
     gpus.push_back(std::move(gpu));
   }
   return {{"gpus", std::move(gpus)}};

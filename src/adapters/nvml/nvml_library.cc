@@ -36,6 +36,7 @@ std::string load_nvml(NvmlLibrary& library) {
        "nvmlDeviceGetCurrentClocksThrottleReasons");
   find(handle, library.ecc_total, "nvmlDeviceGetTotalEccErrors");
   find(handle, library.remapped_rows, "nvmlDeviceGetRemappedRows");
+  find(handle, library.field_values, "nvmlDeviceGetFieldValues");
   find(handle, library.error_text, "nvmlErrorString");
   const bool usable = library.init != nullptr && library.device_count != nullptr &&
                       library.device_by_index != nullptr && library.pci_info != nullptr;

@@ -27,7 +27,9 @@ __attribute__((constructor)) void become_child(int count, char** arguments, char
 }
 
 /// A driver's library of our own, made by the C compiler. FAKE_NVML_STATE names a file that tells
-/// it what to do.
+/// it what to do. DRIVER is the version that it plays: 570 has all that is asked for, under the
+/// newer of two names; 525 has the older name and does not know the recovery action; 418 lacks
+/// whatever can be lacking.
 constexpr const char* fake_source = R"c(
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +72,57 @@ int nvmlDeviceGetRemappedRows(void* device, unsigned* corrected, unsigned* uncor
   *corrected = 0; *uncorrected = 1; *pending = 0; *failed = 1;
   return 0;
 }
+#if DRIVER > 418
+int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* degrees) {
+  *degrees = sensor == 0 ? 40 + (unsigned long)device : 99;
+  return 0;
+}
+int nvmlDeviceGetSerial(void* device, char* text, unsigned size) {
+  snprintf(text, size, "SN-%lu", (unsigned long)device);
+  return 0;
+}
+#if DRIVER >= 535
+int nvmlDeviceGetCurrentClocksEventReasons(void* device, unsigned long long* reasons) {
+#else
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+#endif
+  *reasons = (unsigned long)device == 1 ? 0x48 : 0;
+  return 0;
+}
+typedef union {
+  double d; int si; unsigned ui; unsigned long ul; unsigned long long ull; signed long long sll;
+  unsigned short us;
+} value_t;
+typedef struct {
+  unsigned field, scope;
+  long long timestamp, latency;
+  enum { as_double, as_uint, as_ulong, as_ulonglong, as_longlong, as_int, as_ushort } type;
+  int result;
+  value_t value;
+} field_t;
+/* The first GPU wants what the state says, 10 for none and so on; the second cannot be asked. */
+int nvmlDeviceGetFieldValues(void* device, int count, field_t* fields) {
+  const int now = state();
+  for (int i = 0; i < count; ++i) {
+    const int known = DRIVER >= 570 && fields[i].field == 230 && fields[i].scope == 0;
+    fields[i].timestamp = fields[i].latency = -1;
+    fields[i].type = as_uint;
+    memset(&fields[i].value, 0xaa, sizeof fields[i].value);
+    fields[i].value.ui = now >= 10 && now < 20 ? now - 10 : 1;
+    if (now != 22) fields[i].result = !known ? 2 : (unsigned long)device == 1 ? 0 : 3;
+    if (now == 20) fields[i].type = as_double;
+    if (now >= 30) {
+      fields[i].type = now - 30;
+      if (now == 30 + as_ulong) fields[i].value.ul = 4;
+      if (now == 30 + as_ulonglong) fields[i].value.ull = 4;
+      if (now == 30 + as_longlong) fields[i].value.sll = 4;
+      if (now == 30 + as_int) fields[i].value.si = 4;
+      if (now == 30 + as_ushort) fields[i].value.us = 4;
+    }
+  }
+  return now == 21 ? 15 : 0;
+}
+#endif
 const char* nvmlErrorString(int result) { return result == 9 ? "Driver Not Loaded" : "Unknown Error"; }
 )c";
 
@@ -79,11 +132,7 @@ class NvmlTest : public testing::Test {
     std::string pattern = (fs::temp_directory_path() / "nvml-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
     std::ofstream(folder_ / "fake.c") << fake_source;
-    const auto made =
-        run_process({"cc", "-shared", "-fPIC", "-o", (folder_ / "libfake.so").string(),
-                     (folder_ / "fake.c").string()},
-                    {});
-    built_ = made.ok() && made->exit_code == 0;
+    built_ = build("570");
     ::setenv("FAULTLINE_NVML_LIBRARY", (folder_ / "libfake.so").c_str(), 1);
     ::setenv("FAKE_NVML_STATE", (folder_ / "state").c_str(), 1);
   }
@@ -94,6 +143,13 @@ class NvmlTest : public testing::Test {
   void SetUp() override {
     if (!built_) GTEST_SKIP() << "no C compiler";
   }
+  [[nodiscard]] bool build(const std::string& driver) const {
+    const auto made =
+        run_process({"cc", "-shared", "-fPIC", "-DDRIVER=" + driver, "-o",
+                     (folder_ / "libfake.so").string(), (folder_ / "fake.c").string()},
+                    {});
+    return made.ok() && made->exit_code == 0;
+  }
   void state(int value) const { std::ofstream(folder_ / "state") << value; }
 
   bool built_ = false;
@@ -102,20 +158,76 @@ class NvmlTest : public testing::Test {
   NvmlSampler sampler_{nvml_child_command(), clock_};
 };
 
-TEST_F(NvmlTest, ReadsEveryGpuAndLeavesOutWhatTheDriverDoesNotOffer) {
+/// What every driver has: with each of them it must come through.
+void expect_the_oldest_readings(const GpuSample& gpu) {
+  EXPECT_EQ(gpu.pci_address, "00000000:3B:00.0");
+  EXPECT_EQ(gpu.uuid, "GPU-1");
+  EXPECT_EQ(gpu.index, 0);
+  EXPECT_EQ(gpu.ecc_uncorrected_total, 7U);
+  EXPECT_EQ(gpu.ecc_corrected_total, 3U);
+  EXPECT_EQ(gpu.remapped_rows_uncorrected, 1U);
+  EXPECT_EQ(gpu.remap_failed, true);
+  EXPECT_EQ(gpu.remap_pending, false);
+}
+
+TEST_F(NvmlTest, ReadsAllOfEveryGpu) {
+  state(11);
   const auto samples = sampler_.sample(seconds{30});
   ASSERT_TRUE(samples.ok()) << samples.error().message;
   ASSERT_EQ(samples->size(), 2U);
   const GpuSample& gpu = samples.value()[0];
-  EXPECT_EQ(gpu.pci_address, "00000000:3B:00.0");
-  EXPECT_EQ(gpu.uuid, "GPU-1");
-  EXPECT_EQ(gpu.ecc_uncorrected_total, 7U);
-  EXPECT_EQ(gpu.ecc_corrected_total, 3U);
-  EXPECT_EQ(gpu.remap_failed, true);
-  EXPECT_EQ(gpu.remap_pending, false);
+  expect_the_oldest_readings(gpu);
+  EXPECT_EQ(gpu.serial, "SN-1");
+  EXPECT_EQ(gpu.temperature_c, 41);
+  EXPECT_EQ(gpu.throttle_reasons, 0x48U);
+  EXPECT_EQ(gpu.recovery_action, 1);
+  const GpuSample& other = samples.value()[1];
+  EXPECT_EQ(other.serial, "SN-2");
+  EXPECT_EQ(other.temperature_c, 42);
+  EXPECT_EQ(other.throttle_reasons, 0U);
+  EXPECT_FALSE(other.recovery_action) << "its own result says that it is not supported";
+  EXPECT_TRUE(sampler_.sample(seconds{30}).ok());
+}
+
+TEST_F(NvmlTest, OlderNamesAreTakenAndAnUnknownFieldIsNotKnown) {
+  ASSERT_TRUE(build("525"));
+  state(11);
+  const auto samples = sampler_.sample(seconds{30});
+  ASSERT_TRUE(samples.ok()) << samples.error().message;
+  ASSERT_EQ(samples->size(), 2U);
+  const GpuSample& gpu = samples.value()[0];
+  expect_the_oldest_readings(gpu);
+  EXPECT_EQ(gpu.serial, "SN-1");
+  EXPECT_EQ(gpu.temperature_c, 41);
+  EXPECT_EQ(gpu.throttle_reasons, 0x48U);
+  EXPECT_FALSE(gpu.recovery_action);
+}
+
+TEST_F(NvmlTest, WhatTheDriverDoesNotOfferIsLeftOutAlone) {
+  ASSERT_TRUE(build("418"));
+  const auto samples = sampler_.sample(seconds{30});
+  ASSERT_TRUE(samples.ok()) << samples.error().message;
+  ASSERT_EQ(samples->size(), 2U);
+  const GpuSample& gpu = samples.value()[0];
+  expect_the_oldest_readings(gpu);
+  EXPECT_EQ(gpu.serial, "");
   EXPECT_FALSE(gpu.temperature_c);
   EXPECT_FALSE(gpu.throttle_reasons);
-  EXPECT_TRUE(sampler_.sample(seconds{30}).ok());
+  EXPECT_FALSE(gpu.recovery_action);
+}
+
+TEST_F(NvmlTest, RecoveryActionIsReadAsTheDriverTypesIt) {
+  const auto action_in = [this](int what) {
+    state(what);
+    const auto samples = sampler_.sample(seconds{30});
+    return samples.ok() && !samples->empty() ? samples.value()[0].recovery_action : std::nullopt;
+  };
+  for (int action = 0; action <= 5; ++action) EXPECT_EQ(action_in(10 + action), action);
+  EXPECT_FALSE(action_in(20)) << "no whole number";
+  EXPECT_FALSE(action_in(21)) << "the call failed, whatever the field says";
+  EXPECT_FALSE(action_in(22)) << "the driver did not say that it worked";
+  for (int type = 2; type <= 6; ++type) EXPECT_EQ(action_in(30 + type), 4) << type;
+  EXPECT_FALSE(action_in(37)) << "a type of tomorrow";
 }
 
 TEST_F(NvmlTest, GpuThatCannotBeAskedIsMissing) {
