@@ -74,7 +74,8 @@ Outcome Executor::run(const Action& action) {
   return outcome;
 }
 
-std::vector<Outcome> Executor::recover(Work work) {
+std::vector<Outcome> Executor::recover(Work work,
+                                       const std::function<bool(const Action&)>& wanted) {
   std::vector<Outcome> outcomes;
   const auto open = journal_.open_intents();
   if (!open) {
@@ -88,7 +89,10 @@ std::vector<Outcome> Executor::recover(Work work) {
     const bool in_time =
         intended_at && clock_.now() - *intended_at <= std::max(action.deadline, recovery_window_);
     // What was begun is finished at any time: a job must not stay held half way.
-    if (begun(outcome) || (did_not_happen(outcome) && in_time)) {
+    if (did_not_happen(outcome) && wanted && !wanted(action)) {
+      outcome.retryable = false;
+      outcome.detail = "not carried out: what it was for was taken back meanwhile";
+    } else if (begun(outcome) || (did_not_happen(outcome) && in_time)) {
       outcome = execute_with_retries(action);
     } else if (did_not_happen(outcome)) {
       outcome.retryable = false;

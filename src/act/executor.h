@@ -4,6 +4,7 @@
 // unknown.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,9 @@ class Executor {
   /// deadline, and journals the rest as failed with the reason. Returns their outcomes. Cheap when
   /// nothing is open: call it at start and again every minute or so. Each kind of work is for the
   /// thread that runs it: the other one's are not open but under way.
-  std::vector<Outcome> recover(Work work = Work::acts);
+  /// What is no longer `wanted` (its verdict was taken back meanwhile) is not begun.
+  std::vector<Outcome> recover(Work work = Work::acts,
+                               const std::function<bool(const Action&)>& wanted = {});
 
  private:
   Outcome execute_with_retries(const Action& action);

@@ -267,6 +267,20 @@ TEST_F(ExecutorTest, FinishesWhatWasBegunEvenAfterTheDeadline) {
   EXPECT_EQ(actuator_.effects["a-1"], 1);
 }
 
+TEST_F(ExecutorTest, WhatIsNoLongerWantedIsNotBegunButWhatWasBegunIsFinished) {
+  ASSERT_TRUE(journal_.record_intent(action()).ok());
+  ASSERT_TRUE(journal_.record_intent(action("a-2")).ok());
+  actuator_.half_done.insert("a-2");
+  const auto nobody = [](const Action&) { return false; };
+  const auto outcomes = executor().recover(Work::acts, nobody);
+  ASSERT_EQ(outcomes.size(), 2U);
+  EXPECT_EQ(outcomes[0].status, OutcomeStatus::failed);
+  EXPECT_FALSE(outcomes[0].retryable);
+  EXPECT_EQ(actuator_.effects["a-1"], 0);
+  EXPECT_EQ(outcomes[1].status, OutcomeStatus::done) << "a job must not stay held half way";
+  EXPECT_TRUE(executor().recover(Work::acts, nobody).empty());
+}
+
 TEST_F(ExecutorTest, AnIntentPastItsDeadlineIsClosedAndNotExecuted) {
   ASSERT_TRUE(journal_.record_intent(action()).ok());
   clock_.advance(action().deadline);

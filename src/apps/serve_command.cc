@@ -77,6 +77,13 @@ Result<std::optional<TlsFiles>> tls_of(const ServeOptions& options) {
   return std::optional(TlsFiles{options.tls_ca, options.tls_cert, options.tls_key});
 }
 
+Status check_tests(const ServeOptions& options) {
+  if (!options.test_command.empty() || (!options.test_after_drain && !options.return_after_test))
+    return ok_status();
+  return Error{ErrorCode::invalid_argument,
+               "--test-after-drain and --return-after-test need a --test-command"};
+}
+
 Status open_state(const ServeOptions& options, Serving& serving) {
   auto catalog = load_catalog(options.catalog);
   if (!catalog) return catalog.error();
@@ -110,6 +117,8 @@ Status start_ports(const ServeOptions& options, Serving& serving) {
 }
 
 Status start_all(const ServeOptions& options, Serving& serving) {
+  if (const auto tls = tls_of(options); !tls) return tls.error();  // before anything is created
+  FAULTLINE_TRY(check_tests(options));
   FAULTLINE_TRY(open_state(options, serving));
   auto scheduler = choose_scheduler(options, serving.clock, serving.counters);
   if (!scheduler) return scheduler.error();

@@ -120,6 +120,10 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void store_and_inbox(std::vector<Event> events);
   void correct_clocks(const std::string& node, std::vector<Event>& events);
   void note_store(const Status& status, std::string_view what);
+  /// Of what may not have written anything: that it went well says nothing of the disk.
+  void note_read(const Status& status, std::string_view what) {
+    if (!status) note_store(status, what);
+  }
   Result<std::string> answer_decision(const std::string& who, bool approve,
                                       const std::string& target);
   Result<std::string> answer_return(const PersonRequest& request);

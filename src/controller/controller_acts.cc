@@ -43,8 +43,8 @@ void Controller::act_loop() {
       }
     }
     if (!decision) {
-      note_store(settle_open(Work::acts), "open intents");
-      note_store(resume_decided(clock_.now() - options_.limits.verdict_age_max), "decisions");
+      note_read(settle_open(Work::acts), "open intents");
+      note_read(resume_decided(clock_.now() - options_.limits.verdict_age_max), "decisions");
     } else {
       carry_out(*decision);
     }
@@ -52,7 +52,7 @@ void Controller::act_loop() {
 }
 
 void Controller::test_loop() {
-  note_store(settle_open(Work::tests), "open tests");
+  note_read(settle_open(Work::tests), "open tests");
   while (true) {
     std::optional<Decision> test;
     {
@@ -62,7 +62,7 @@ void Controller::test_loop() {
       if (!tests_.empty()) test = tests_.front();
     }
     if (!test) {
-      note_store(settle_open(Work::tests), "open tests");
+      note_read(settle_open(Work::tests), "open tests");
       continue;
     }
     carry_out(*test);
@@ -94,7 +94,11 @@ bool Controller::still_stands(const Decision& decision) {
 Status Controller::settle_open(Work work) {
   if (options_.mode != Mode::act)
     return ok_status();  // what a bolder life began is left for the next one to settle
-  for (const auto& outcome : executor_.recover(work)) {
+  const auto wanted = [this](const Action& action) {
+    const auto decision = store_.decision(action.decision);
+    return !decision || !*decision || still_stands(**decision);
+  };
+  for (const auto& outcome : executor_.recover(work, wanted)) {
     const bool ask_again =
         outcome.retryable || (outcome.status == OutcomeStatus::unknown && work != Work::tests);
     if (ask_again) continue;  // no news
@@ -246,7 +250,7 @@ void Controller::answer_requests() {
 
 Result<std::string> Controller::answer_return(const PersonRequest& request) {
   const Decision decision = decide_return(request.target, request.who, judged_view_, history_,
-                                          options_.mode, clock_.now());
+                                          options_.limits, options_.mode, clock_.now());
   if (decision.ruling == Ruling::act)
     history_.entries.push_back({decision.action, decision.decided_at, {}, {}});
   publish_decision(decision);

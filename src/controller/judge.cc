@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "detect/clean_record.h"
 #include "policy/words.h"
 
 namespace faultline {
@@ -56,6 +57,10 @@ void Judge::remember(const Verdict& verdict, const std::vector<Decision>& decisi
 
 void Judge::observe(const Event& event) {
   if (witness_.observe(event)) tested_ = true;
+  if (cleans_record(event) && concerns_node(event.subject)) {
+    auto& since = clean_since_[event.subject.node];
+    since = std::max(since, event.observed_at);
+  }
   for (const auto& detector : detectors_) detector->observe(event);
 }
 
@@ -115,8 +120,9 @@ void Judge::decide_all(std::vector<const Verdict*> verdicts, const ClusterView& 
 
 void Judge::decide_one(const Verdict& verdict, const ClusterView& view, ActionHistory& history,
                        Instant now, Judgement& judgement) {
-  const PolicyInput input{verdict, view, history, catalog_,           limits_,
-                          mode_,   now,  tests_,  same_cause(verdict)};
+  const PolicyInput input{
+      verdict,     view, history, catalog_, limits_, mode_, now, tests_, same_cause(verdict),
+      clean_since_};
   for (auto& decision : decide(input)) {
     const auto before = decided_.find(decision.id);
     if (before != decided_.end()) {
@@ -164,6 +170,7 @@ Judgement Judge::evaluate(const ClusterView& view, ActionHistory& history, Insta
 
 void Judge::forget_old(Instant now) {
   const auto old = [&](Instant at) { return now - at > limits_.repeat_window; };
+  std::erase_if(clean_since_, [&](const auto& entry) { return old(entry.second); });
   if (last_.size() > remembered_max)
     std::erase_if(last_, [&](const auto& entry) { return old(entry.second.updated_at); });
   if (decided_.size() > remembered_max)

@@ -59,6 +59,7 @@ class Judge {
   TestWitness witness_;
   bool tested_ = false;  // a test ended since the last look
   Instant swept_at_;     // when the open verdicts were last gone through
+  CleanRecords clean_since_;
   std::map<VerdictId, Verdict> open_;
   std::map<std::string, std::vector<OpenFault>> open_faults_;  // by cause, earliest first
   std::map<VerdictId, Verdict> last_;

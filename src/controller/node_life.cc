@@ -94,7 +94,8 @@ std::optional<NodeState> after_view(const NodeState& state, const SchedulerNode&
                                     Instant now) {
   if (!node.available || now - state.since < view_grace) return std::nullopt;
   if (state.phase == NodePhase::returned) return moved(state, NodePhase::in_service, now, state.by);
-  if (state.phase != NodePhase::drained) return std::nullopt;
+  // Whoever resumes a node that waits for its repair has it back; the next fault is a new one.
+  if (state.phase != NodePhase::drained && state.phase != NodePhase::in_repair) return std::nullopt;
   auto back = moved(state, NodePhase::returned, now, "scheduler");
   if (back) back->note = "resumed outside faultline";
   return back;

@@ -131,6 +131,20 @@ TEST(NodeLife, AnOldViewDoesNotUndoADrain) {
   EXPECT_EQ(back->by, "scheduler");
 }
 
+TEST(NodeLife, ANodeInRepairThatSomebodyResumesIsReturned) {
+  NodeState repair;
+  repair.node = "n3";
+  repair.phase = NodePhase::in_repair;
+  repair.since = t0;
+  SchedulerNode node;
+  node.name = "n3";
+  EXPECT_FALSE(after_view(repair, node, t0 + seconds{60})) << "still out of service";
+  node.available = true;
+  const auto back = after_view(repair, node, t0 + seconds{60});
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->phase, NodePhase::returned);
+}
+
 TEST(NodeLife, EveryMoveThatIsNotListedIsRefused) {
   EXPECT_FALSE(may_move(NodePhase::in_service, NodePhase::testing));
   EXPECT_FALSE(may_move(NodePhase::in_service, NodePhase::returned));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "detect/clean_record.h"
 #include "detect/cause_ids.h"
 #include "detect/kernel_faults.h"
 #include "detect/verdict_book.h"
@@ -24,7 +25,7 @@ class NodeFault final : public Detector {
   std::string_view name() const override { return "node_fault"; }
 
   void observe(const Event& event) override {
-    if (starts_anew(event)) return forget(node_of(event), happened_at(event));
+    if (cleans_record(event)) return forget(node_of(event), happened_at(event));
     if (event.source != EventSource::kernel_log || event.kind != EventKind::log_signature) return;
     const Signature* signature = catalog_.signature(event.signature);
     if (signature == nullptr || signature->layer != Layer::kernel) return;
@@ -46,14 +47,6 @@ class NodeFault final : public Detector {
     EventWindow facts{node_facts_max};
     Instant anew_since;
   };
-
-  /// A node that passed its test or that a person gave back starts with a clean record: what was
-  /// said before stands in the store, and the next line is a new incident. A reboot alone proves
-  /// nothing.
-  static bool starts_anew(const Event& event) {
-    if (event.kind == EventKind::test_finished) return event.field("exit_code") == "0";
-    return event.kind == EventKind::person_request && event.field("request") == "return";
-  }
 
   void forget(const std::string& name, Instant at) {
     const auto node = nodes_.find(name);

@@ -115,6 +115,15 @@ Stop verdict_fresh(const Proposal& proposal, const PolicyInput& input) {
                                          to_text(input.limits.verdict_age_max));
 }
 
+/// A node that was given back is not taken out, nor a job kept off it, for what was known before.
+Stop not_returned_since(const Proposal& proposal, const PolicyInput& input) {
+  if (!takes_out(proposal) && !is(proposal, {ActionKind::requeue_excluding})) return {};
+  const auto clean = input.clean_since.find(proposal.node);
+  if (clean == input.clean_since.end() || clean->second < input.verdict.since) return {};
+  return hold(Reason::returned_since, proposal.node + " was given back or passed its test at " +
+                                          to_text(clean->second) + ", after this fault");
+}
+
 Stop settled(const Proposal& proposal, const PolicyInput& input) {
   if (follows_drain(proposal, input) || input.verdict.acts_at_once) return {};
   // A suspicion is acted on only after nothing was added to it for as long.
@@ -363,6 +372,7 @@ constexpr std::array ordered{
     NamedGuard{"evidence_complete", evidence_complete},
     NamedGuard{"confirmed", confirmed},
     NamedGuard{"verdict_fresh", verdict_fresh},
+    NamedGuard{"not_returned_since", not_returned_since},
     NamedGuard{"settled", settled},
     NamedGuard{"view_fresh", view_fresh},
     NamedGuard{"has_target", has_target},

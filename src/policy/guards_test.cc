@@ -50,6 +50,8 @@ const std::vector<Obstacle>& drain_obstacles() {
        [](Scenario& s) { s.verdict.status = VerdictStatus::suspected; }},
       {"verdict_fresh", Reason::verdict_stale,
        [](Scenario& s) { s.verdict.updated_at = now - hours{1}; }},
+      {"not_returned_since", Reason::returned_since,
+       [](Scenario& s) { s.clean_since["n3"] = now; }},
       {"settled", Reason::not_settled, [](Scenario& s) { s.verdict.since = now - seconds{1}; }},
       {"view_fresh", Reason::view_stale, [](Scenario& s) { s.view.taken_at = now - minutes{5}; }},
       {"not_silenced", Reason::silenced, silence},
@@ -117,6 +119,10 @@ const std::vector<Obstacle>& requeue_obstacles() {
        [](Scenario& s) { s.verdict.status = VerdictStatus::suspected; }},
       {"verdict_fresh", Reason::verdict_stale,
        [](Scenario& s) { s.verdict.updated_at = now - hours{1}; }},
+      {"not_returned_since", Reason::returned_since,
+       [](Scenario& s) { s.clean_since["n3"] = now; }},
+      {"not_returned_since", Reason::returned_since,
+       [](Scenario& s) { s.clean_since["n3"] = now; }},
       {"settled", Reason::not_settled, [](Scenario& s) { s.verdict.since = now - seconds{1}; }},
       {"view_fresh", Reason::view_stale, [](Scenario& s) { s.view.taken_at = now - minutes{5}; }},
       {"not_silenced", Reason::silenced, silence},
@@ -561,10 +567,33 @@ TEST(Policy, ReturnsOnlyWhatItsOwnDrainTookOut) {
   EXPECT_EQ(decide(s.input())[0].reason, Reason::owned_by_other);
 }
 
+TEST(ReturnedSince, AFaultAfterTheReturnIsANewOneAndOtherNodesAreNotConcerned) {
+  Scenario s;
+  s.clean_since["n3"] = s.verdict.since - seconds{1};
+  s.clean_since["n4"] = now;
+  for (const auto& decision : decide(s.input()))
+    EXPECT_EQ(decision.ruling, Ruling::act) << decision.guard;
+}
+
+TEST(ReturnedSince, TheSameMomentIsBefore) {
+  Scenario s;
+  s.clean_since["n3"] = s.verdict.since;
+  EXPECT_EQ(decide(s.input())[0].reason, Reason::returned_since);
+}
+
+TEST(ReturnedSince, PeopleAreStillTold) {
+  Scenario s;
+  s.clean_since["n3"] = now;
+  for (const auto& decision : decide(s.input())) {
+    const bool told = decision.action.kind == ActionKind::notify;
+    EXPECT_EQ(decision.reason, told ? Reason::all_guards_passed : Reason::returned_since);
+  }
+}
+
 TEST(DecideReturn, AsksTheSameQuestions) {
   Scenario s;
   const auto reason = [&](const std::string& node, Mode mode = Mode::act) {
-    return decide_return(node, "alice", s.view, s.history, mode, now).reason;
+    return decide_return(node, "alice", s.view, s.history, s.limits, mode, now).reason;
   };
   EXPECT_EQ(reason("n99"), Reason::node_unknown);
   EXPECT_EQ(reason("n3"), Reason::already_acted);
@@ -575,12 +604,13 @@ TEST(DecideReturn, AsksTheSameQuestions) {
   EXPECT_EQ(reason("n3"), Reason::all_guards_passed);
   EXPECT_EQ(reason("n3", Mode::observe), Reason::mode_observe);
   EXPECT_EQ(reason("n3", Mode::suggest), Reason::mode_suggest);
-  const auto decision = decide_return("n3", "alice", s.view, s.history, Mode::act, now);
+  const auto decision = decide_return("n3", "alice", s.view, s.history, s.limits, Mode::act, now);
   EXPECT_EQ(decision.action.reason, "faultline:a-1 x");
   EXPECT_NE(decision.detail.find("alice"), std::string::npos);
   s.history.entries.push_back({decision.action, now, {}, ""});
-  EXPECT_EQ(decide_return("n3", "bob", s.view, s.history, Mode::act, now + seconds{1}).reason,
-            Reason::already_acted);
+  EXPECT_EQ(
+      decide_return("n3", "bob", s.view, s.history, s.limits, Mode::act, now + seconds{1}).reason,
+      Reason::already_acted);
   s.view.taken_at = now - hours{1};
   EXPECT_EQ(reason("n3"), Reason::view_stale);
 }

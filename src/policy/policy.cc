@@ -71,12 +71,12 @@ Decision rule(const Proposal& proposal, const PolicyInput& input) {
 
 /// The first thing that speaks against giving a node back to service at a person's request.
 std::optional<GuardRuling> against_return(const std::string& name, const ClusterView& view,
-                                          const ActionHistory& history, const Proposal& proposal,
-                                          Mode mode, Instant now) {
+                                          const ActionHistory& history, const PolicyLimits& limits,
+                                          const Proposal& proposal, Mode mode, Instant now) {
   const auto hold = [](Reason reason, std::string detail) {
     return GuardRuling{Ruling::hold, reason, std::move(detail)};
   };
-  if (!known(view.taken_at) || now - view.taken_at > PolicyLimits{}.view_age_max) {
+  if (!known(view.taken_at) || now - view.taken_at > limits.view_age_max) {
     return hold(Reason::view_stale,
                 "the scheduler has not answered lately; ask again when it does");
   }
@@ -115,7 +115,8 @@ std::vector<Decision> decide(const PolicyInput& input) {
 }
 
 Decision decide_return(const std::string& node, const std::string& who, const ClusterView& view,
-                       const ActionHistory& history, Mode mode, Instant now) {
+                       const ActionHistory& history, const PolicyLimits& limits, Mode mode,
+                       Instant now) {
   Proposal proposal;
   proposal.node = node;
   auto& action = proposal.action;
@@ -136,7 +137,7 @@ Decision decide_return(const std::string& node, const std::string& who, const Cl
   decision.detail = "asked for by " + who;
   decision.mode = mode;
   decision.decided_at = now;
-  if (auto stop = against_return(node, view, history, proposal, mode, now)) {
+  if (auto stop = against_return(node, view, history, limits, proposal, mode, now)) {
     decision.ruling = stop->ruling;
     decision.reason = stop->reason;
     decision.detail += ": " + stop->detail;

@@ -3,6 +3,7 @@
 // nothing is done.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ struct OpenFault {
   std::string node;
 };
 
+/// Of each node: when it was last given back by a person, or passed its test.
+using CleanRecords = std::map<std::string, Instant, std::less<>>;
+inline const CleanRecords no_clean_records;
+
 struct PolicyInput {
   const Verdict& verdict;
   const ClusterView& view;
@@ -40,6 +45,7 @@ struct PolicyInput {
   /// Nodes, each once, with an open verdict of the same cause that began within same_cause_window
   /// of this one; confirmed by somebody else than a job, or a user could hold up other drains.
   std::span<const OpenFault> same_cause = {};
+  const CleanRecords& clean_since = no_clean_records;
 };
 
 /// The decisions for one verdict, in the order in which their actions must be carried out. The same
@@ -54,6 +60,7 @@ bool drain_stands(const Verdict& verdict, const ClusterView& view);
 /// The decision for what a person asked: return a node, approve or deny an earlier decision. `who`
 /// is written down.
 Decision decide_return(const std::string& node, const std::string& who, const ClusterView& view,
-                       const ActionHistory& history, Mode mode, Instant now);
+                       const ActionHistory& history, const PolicyLimits& limits, Mode mode,
+                       Instant now);
 
 }  // namespace faultline

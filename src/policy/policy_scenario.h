@@ -34,6 +34,7 @@ struct Scenario {
   Mode mode = Mode::act;
   NodeTests tests;
   std::vector<OpenFault> same_cause;
+  CleanRecords clean_since;
 
   Scenario() {
     verdict.id = "v-0000000000000001";
@@ -69,7 +70,7 @@ struct Scenario {
 
   SchedulerNode& node(const std::string& name) { return view.nodes.find(name)->second; }
   [[nodiscard]] PolicyInput input() const {
-    return {verdict, view, history, catalog(), limits, mode, now, tests, same_cause};
+    return {verdict, view, history, catalog(), limits, mode, now, tests, same_cause, clean_since};
   }
 
   void add_entry(ActionKind kind, Subject subject, const std::string& cause, Duration ago,

@@ -7,8 +7,10 @@ namespace {
 
 using Entry = ActionHistory::Entry;
 
+/// For good: what may be tried again is still on its way.
 bool has_failed(const Entry& entry) {
-  return entry.outcome && entry.outcome->status == OutcomeStatus::failed;
+  return entry.outcome && entry.outcome->status == OutcomeStatus::failed &&
+         !entry.outcome->retryable;
 }
 
 bool is_done(const Entry& entry) {

@@ -24,8 +24,18 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
+bool is_pci(const std::string& canonical) {
+  return canonical.size() == 12 && canonical[4] == ':' && canonical[7] == ':' &&
+         canonical[10] == '.';
+}
+
 std::optional<Subject> subject_of(std::string_view text) {
-  if (auto subject = Subject::parse(text)) return subject;
+  if (auto subject = Subject::parse(text)) {
+    if (subject->kind != SubjectKind::gpu) return subject;
+    // As kernel lines spell it, or as nvidia-smi does.
+    subject->part = canonical_pci(subject->part);
+    return is_pci(subject->part) ? subject : std::nullopt;
+  }
   if (valid_node_name(text)) return Subject::of_node(std::string(text));
   return std::nullopt;
 }

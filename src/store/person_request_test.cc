@@ -30,6 +30,10 @@ TEST(PersonRequest, ASilenceHasASubjectALengthAndAReason) {
   EXPECT_EQ(silence->subject, Subject::of_gpu("n3", "0000:3b:00.0"));
   EXPECT_EQ(silence->length, Duration{hours{2}});
   EXPECT_EQ(silence->reason, "new cable on port 3");
+  for (const char* spelling : {"gpu:n3/0000:3b:00", "gpu:n3/3B:00.0", "gpu:n3/00000000:3B:00.0"})
+    EXPECT_EQ(parse_silence(std::string(spelling) + " 2h x")->subject, silence->subject)
+        << spelling;
+  EXPECT_FALSE(parse_silence("gpu:n3/zz 2h x").ok()) << "it would silence nothing";
   EXPECT_EQ(parse_silence("n3 2h x")->subject, Subject::of_node("n3"));
   EXPECT_EQ(parse_silence("cluster 2h x")->subject, Subject::of_cluster());
 }

@@ -36,5 +36,9 @@ pass_match "and the answer says whose it is" 'new power supply' "$work/return.ou
 pass_if "our own drain is" "$FAULTLINE" return "$bad" --store "$work/faultline.db"
 in_service() { [[ $(node_state "$bad") != *DRAIN* ]]; }
 pass_if "and the node is back in Slurm" wait_until 20 in_service
+again=$(cd "$work" && submit -N 1 -w "$bad" --requeue --output="$work/again.out" --wrap 'sleep 6')
+wait_until 30 job_is "$again" COMPLETED || fail "the job on the returned node did not end: $(job_state "$again")"
+pass_equal "a job there is left alone" "0" "$(job_restarts "$again")"
+pass_if "what was known before does not take the node out once more" in_service
 pass_equal "the other drain still stands" "new power supply" "$(node_reason "$other")"
 finish

@@ -85,13 +85,13 @@ std::vector<SlurmRecord> parse_accounting(std::string_view text) {
 }
 
 std::vector<Attempt> SlurmAccounting::ends_of(const std::vector<Attempt>& forgotten) {
-  if (forgotten.empty() || clock_.now() < quiet_until_) return {};
+  if (forgotten.empty() || clock_.monotonic() < quiet_until_) return {};
   const auto argv = question(forgotten);
   if (argv.empty()) return {};
   const auto text = command_.run(argv, accounting_deadline);
   if (!text) {
     counters_.add("slurm_accounting_errors_total");
-    quiet_until_ = clock_.now() + accounting_pause;
+    quiet_until_ = clock_.monotonic() + accounting_pause;
     return {};
   }
   const auto records = parse_accounting(*text);

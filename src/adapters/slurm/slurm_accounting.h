@@ -44,7 +44,7 @@ class SlurmAccounting {
   const SlurmCommand& command_;
   const Clock& clock_;
   Counters& counters_;
-  Instant quiet_until_;
+  Duration quiet_until_{0};  // monotonic
 };
 
 }  // namespace faultline
