@@ -9,6 +9,7 @@
 
 #include "adapters/grpc/server.h"
 #include "adapters/http/status_server.h"
+#include "adapters/local/state_folder.h"
 #include "apps/catalog_path.h"
 #include "apps/config_file.h"
 #include "apps/output.h"
@@ -26,6 +27,7 @@ struct Serving {
   SystemClock clock;
   Counters counters;
   std::optional<Catalog> catalog;
+  std::optional<FileLock> lock;
   std::unique_ptr<Store> store;
   std::unique_ptr<SchedulerChoice> scheduler;
   std::unique_ptr<Notifier> notifier;
@@ -90,6 +92,17 @@ Status open_state(const ServeOptions& options, Serving& serving) {
   serving.catalog = std::move(catalog).value();
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(options.store).parent_path(), ignored);
+  // Two that act on one store would each do what the other has done. By its true name: a link is no
+  // second store.
+  const auto path = std::filesystem::weakly_canonical(options.store, ignored);
+  auto lock = FileLock::take((path.empty() ? options.store : path.string()) + ".lock", false);
+  if (!lock && lock.error().code == ErrorCode::unavailable) {
+    return Error{
+        ErrorCode::conflict,
+        options.store + " is in use by another `faultline serve`; one store, one controller"};
+  }
+  if (!lock) return lock.error();
+  serving.lock.emplace(std::move(lock).value());
   auto store = Store::open(options.store, Access::read_write);
   if (!store) return store.error();
   serving.store = std::move(store).value();

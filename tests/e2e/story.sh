@@ -27,6 +27,10 @@ pass_if "why shows where the line is" grep -q "kernel-$bad.log @" <<<"$why"
 pass_if "why shows the card" grep -q 'GPU-6a9c1f0e-52d7-4b38-8c11-0d5b9f7e2a44' <<<"$why"
 pass_match "the drain's reason names the cause" '^faultline:a-[0-9a-f]+ gpu\.' <(node_reason "$bad")
 
+if timeout 20 "$FAULTLINE" serve --store "$store" --plain --listen 127.0.0.1:0 --status-listen '' \
+  --scheduler slurm --slurm-conf "$SLURM_CONF" >"$work/second.out" 2>&1; then fail "a second controller served"; fi
+pass_match "a second controller on the same store is refused" 'one store, one controller' "$work/second.out"
+
 # Giving it back is a person's word, and only for what faultline drained.
 other=$(sinfo -h -N -t idle -o %N | grep -vx "$bad" | head -n 1)
 scontrol update nodename="$other" state=drain reason="new power supply"
