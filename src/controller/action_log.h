@@ -40,7 +40,7 @@ void remember_answer(ActionHistory& history, bool approved, const std::string& d
 /// Sets the outcome of the newest entry of this action.
 void set_outcome(ActionHistory& history, const Outcome& outcome);
 
-/// Drops entries and silences that no guard looks at any more.
+/// Drops entries that no guard looks at any more.
 void forget_old(ActionHistory& history, Instant before);
 
 }  // namespace faultline

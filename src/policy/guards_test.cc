@@ -590,6 +590,19 @@ TEST(ReturnedSince, PeopleAreStillTold) {
   }
 }
 
+TEST(UnderRate, ADrainThatWillBeTriedAgainCountsAndOneThatFailedForGoodDoesNot) {
+  for (const bool retryable : {true, false}) {
+    Scenario s;
+    for (int i = 0; i < s.limits.drains_per_hour_max; ++i) {
+      s.add_entry(ActionKind::drain_node, Subject::of_node("old" + std::to_string(i)), "gpu.other",
+                  minutes{30}, OutcomeStatus::failed);
+      s.history.entries.back().outcome->retryable = retryable;
+    }
+    EXPECT_EQ(decide(s.input())[0].reason,
+              retryable ? Reason::rate_limited : Reason::all_guards_passed);
+  }
+}
+
 TEST(DecideReturn, AsksTheSameQuestions) {
   Scenario s;
   const auto reason = [&](const std::string& node, Mode mode = Mode::act) {

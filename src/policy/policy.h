@@ -57,8 +57,7 @@ std::vector<Decision> decide(const PolicyInput& input);
 /// True while the scheduler shows the verdict's node as drained by this very verdict.
 bool drain_stands(const Verdict& verdict, const ClusterView& view);
 
-/// The decision for what a person asked: return a node, approve or deny an earlier decision. `who`
-/// is written down.
+/// The decision on a person's request to return a node. `who` is written down.
 Decision decide_return(const std::string& node, const std::string& who, const ClusterView& view,
                        const ActionHistory& history, const PolicyLimits& limits, Mode mode,
                        Instant now);

@@ -15,10 +15,10 @@ namespace faultline {
 const ActionHistory::Entry* same_act(const Proposal& proposal, const ActionHistory& history,
                                      const ClusterView& view);
 
-/// Drains decided at or after `since` that have not failed.
+/// Drains decided after `since` that have not failed for good.
 int drains_since(const ActionHistory& history, Instant since);
 
-/// Attempts of the job whose requeue was decided at or after `since` and has not failed.
+/// Attempts of the job whose requeue was decided after `since` and has not failed for good.
 int requeues_since(const ActionHistory& history, const std::string& job, Instant since);
 
 /// How many nodes other than `node` have this verdict's cause: by open verdicts, or drained for it

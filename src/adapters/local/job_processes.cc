@@ -13,6 +13,8 @@
 namespace faultline {
 namespace {
 
+constexpr std::uint64_t stat_bytes_max = 64 * 1024;  // far above what the kernel writes
+
 struct Standing {
   char state = '?';
   std::int64_t parent = 0;
@@ -20,7 +22,7 @@ struct Standing {
 };
 
 std::optional<Standing> standing_of(std::int64_t pid) {
-  const auto text = read_small_file("/proc/" + std::to_string(pid) + "/stat", 64 * 1024);
+  const auto text = read_small_file("/proc/" + std::to_string(pid) + "/stat", stat_bytes_max);
   if (!text) return std::nullopt;       // it may end while it is read
   const auto close = text->rfind(')');  // the name before it may hold anything
   if (close == std::string::npos || close + 2 >= text->size()) return std::nullopt;

@@ -31,13 +31,6 @@ AttemptState state_of(std::string_view text) {
   return job.state;
 }
 
-Instant instant(std::string_view text) {
-  const auto seconds = parse_number<std::int64_t>(text);
-  return seconds && *seconds > 0 && *seconds < 9'000'000'000
-             ? Instant{std::chrono::seconds{*seconds}}
-             : Instant{};
-}
-
 const SlurmRecord* record_of(const Attempt& attempt, const std::vector<SlurmRecord>& records) {
   for (const auto& record : records) {
     if (record.job != attempt.id.job) continue;
@@ -77,7 +70,7 @@ std::vector<SlurmRecord> parse_accounting(std::string_view text) {
     const auto fields = split(line, '|');
     if (fields.size() != 5 || !slurm_job_id(fields[0])) continue;
     SlurmRecord record{std::string(fields[0]), state_of(fields[1]), exit_code_of(fields[2]),
-                       instant(fields[3]), instant(fields[4])};
+                       instant_of(fields[3]), instant_of(fields[4])};
     if (ended(record.state) && known(record.start) && known(record.end))
       records.push_back(std::move(record));
   }

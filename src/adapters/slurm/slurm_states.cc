@@ -94,6 +94,13 @@ std::int32_t exit_code_of_status(std::int64_t wait_status) {
   return signal != 0 ? 128 + signal : static_cast<std::int32_t>((wait_status >> 8) & 0xff);
 }
 
+Instant instant_of(std::string_view text) {
+  constexpr std::int64_t seconds_max = 9'000'000'000;  // beyond it nanoseconds leave 64 bits
+  const auto seconds = parse_number<std::int64_t>(text);
+  return seconds && *seconds > 0 && *seconds < seconds_max ? Instant{std::chrono::seconds{*seconds}}
+                                                           : Instant{};
+}
+
 std::vector<std::string> hosts_of(std::string_view list) {
   if (list.empty() || list == "(null)" || list == "None assigned" || list == "N/A") return {};
   auto hosts = expand_hostlist(list, slurm_hosts_max);

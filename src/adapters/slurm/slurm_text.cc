@@ -10,13 +10,6 @@
 namespace faultline {
 namespace {
 
-Instant instant(std::string_view text) {
-  const auto seconds = parse_number<std::int64_t>(text);
-  return seconds && *seconds > 0 && *seconds < 9'000'000'000
-             ? Instant{std::chrono::seconds{*seconds}}
-             : Instant{};
-}
-
 bool digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -48,8 +41,8 @@ std::optional<SlurmJob> read_line(std::string_view line) {
   job.user = printable(fields[5], 64);
   job.excluded = hosts_of(fields[6]);
   job.nodes = hosts_of(fields[7]);
-  job.start = instant(fields[8]);
-  job.end = instant(fields[9]);
+  job.start = instant_of(fields[8]);
+  job.end = instant_of(fields[9]);
   job.node_count = parse_number<std::uint32_t>(fields[10]).value_or(0);
   job.partitions = printable(fields[11], 256);
   const auto reason_at = static_cast<std::size_t>(fields[12].data() - line.data());
@@ -146,7 +139,7 @@ Result<std::vector<SlurmNode>> parse_nodes_text(std::string_view text) {
     if (star != std::string::npos) words.emplace_back("NOT_RESPONDING");
     apply_node_states(words, result);
     node.partitions = list_of(value_of(line, "Partitions"));
-    node.boot_time = instant(value_of(line, "BootTime"));
+    node.boot_time = instant_of(value_of(line, "BootTime"));
     result.features = list_of(value_of(line, "ActiveFeatures"));
     read_reason(line, node);
     nodes.push_back(std::move(result));
