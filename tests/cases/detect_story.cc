@@ -1,5 +1,8 @@
 #include "tests/cases/detect_story.h"
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <set>
@@ -347,9 +350,12 @@ const ShippedSignatures& ShippedSignatures::get() {
   static const bool compiled = [] {
     auto& databases = const_cast<ShippedSignatures&>(shipped).databases_;
     Counters counters;
+    // Each case may be a process of its own; only the first one compiles.
+    const auto cache =
+        testing::TempDir() + "faultline_test_signatures_" + std::to_string(::geteuid());
     for (const EventSource source :
          {EventSource::kernel_log, EventSource::job_log, EventSource::scheduler}) {
-      auto database = SignatureDatabase::open(shipped.catalog_, layers_of(source), {}, counters);
+      auto database = SignatureDatabase::open(shipped.catalog_, layers_of(source), cache, counters);
       FAULTLINE_CHECK(database.ok());
       databases[source] = database.value();
     }
