@@ -3,20 +3,14 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "model/json.h"
 #include "model/names.h"
 
 namespace faultline {
 namespace {
 
 constexpr Duration judge_tick = std::chrono::milliseconds{100};
-constexpr std::size_t replay_events_max = 200000;
-// The scheduler's nodes as they were seen last, for questions and for the next life.
-constexpr const char* nodes_value = "scheduler.nodes";
-constexpr const char* nodes_seen_at_value = "scheduler.nodes_seen_at";
 
 std::chrono::milliseconds ms(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
@@ -76,24 +70,6 @@ Status Controller::start() {
   return ok_status();
 }
 
-Status Controller::resume_decided(Instant since) {
-  // Killed after a decision was stored and before its intent was: nothing was done, and the judge
-  // will not decide again.
-  if (options_.mode != Mode::act) return ok_status();
-  const auto decisions = store_.decisions({open_verdicts_max, since});
-  if (!decisions) return decisions.error();
-  for (auto it = decisions->rbegin(); it != decisions->rend(); ++it) {
-    if (it->ruling != Ruling::act || it->action.kind == ActionKind::notify) continue;
-    // Tests may have stood in line for long.
-    const bool late = clock_.now() - it->decided_at > options_.limits.verdict_age_max;
-    if (late && work_of(it->action.kind) != Work::tests) continue;
-    const auto record = store_.action(it->action.id);
-    if (!record) return record.error();
-    if (!*record && still_stands(*it)) enqueue(*it);
-  }
-  return ok_status();
-}
-
 void Controller::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -105,66 +81,6 @@ void Controller::stop() {
   wake_notify_.notify_all();
   wake_poll_.notify_all();
   threads_.clear();
-}
-
-Status Controller::replay(Instant now) {
-  const Instant since = now - options_.limits.repeat_window;
-  const auto verdicts = store_.verdicts({open_verdicts_max, since});
-  if (!verdicts) return verdicts.error();
-  for (const auto& verdict : *verdicts) {
-    const auto decisions = store_.decisions_of_verdict(verdict.id);
-    if (!decisions) return decisions.error();
-    judge_.remember(verdict, *decisions);
-  }
-  const auto incidents = store_.incidents({open_verdicts_max, since});
-  if (!incidents) return incidents.error();
-  for (const auto& incident : *incidents) incidents_.restore(incident);
-  const auto events = store_.events({replay_events_max, since});
-  if (!events) return events.error();
-  for (const auto& event : *events) {
-    judge_.observe(event);
-    rulings_.observe(event, event.received_at);
-    if (!event.reporter.empty()) agents_[event.reporter] = now;  // silent from here on, it is lost
-    if (event.kind == EventKind::agent_lost) agents_.erase(event.subject.node);  // and told already
-  }
-  return replay_running_attempts(since);
-}
-
-/// Without a last view, or with one that cannot be read, the first view of this life is where it
-/// begins.
-void Controller::resume_watch() {
-  const auto text = store_.value(nodes_value);
-  const auto at = store_.value(nodes_seen_at_value);
-  if (!text || !*text || !at || !*at) return;
-  const auto nodes = parse_json(**text);
-  const auto taken_at = parse_instant(**at);
-  if (!nodes || !taken_at) return counters_.add("controller_last_view_unreadable_total");
-  ClusterView last;
-  last.taken_at = *taken_at;
-  for (const auto& item : *nodes) {
-    if (const auto node = scheduler_node_from_json(item)) last.nodes[node->name] = *node;
-  }
-  watch_.resume(last);
-}
-
-/// A long run began before the replayed window; without its beginning nobody knows where its ranks
-/// are.
-Status Controller::replay_running_attempts(Instant since) {
-  const auto attempts = store_.attempts({open_verdicts_max, {}});
-  if (!attempts) return attempts.error();
-  for (const auto& attempt : *attempts) {
-    if (ended(attempt.state)) continue;
-    const auto events = store_.events_of_attempt(attempt.id, {replay_events_max, {}});
-    if (!events) return events.error();
-    for (const auto& event : *events) {
-      const bool begins =
-          event.kind == EventKind::attempt_started || event.kind == EventKind::rank_started;
-      if (!begins || event.received_at >= since) continue;
-      judge_.observe(event);
-      rulings_.observe(event, event.received_at);
-    }
-  }
-  return ok_status();
 }
 
 Status Controller::take_events(const std::string& node, std::vector<Event> events) {
@@ -308,21 +224,6 @@ void Controller::poll_once() {
     events.push_back(std::move(back));
   }
   store_and_inbox(std::move(events));
-}
-
-void Controller::save_view() {
-  nlohmann::json nodes = nlohmann::json::array();
-  Instant taken_at;
-  {
-    const std::lock_guard lock(mutex_);
-    taken_at = view_.taken_at;
-    for (const auto& [name, node] : view_.nodes) nodes.push_back(to_json(node));
-  }
-  if (!known(taken_at)) return;  // what the life before saw counts until the scheduler answers
-  // The date comes second: killed in between, a node was last seen up earlier than it was, and
-  // never later.
-  note_store(store_.put_value(nodes_value, dump(nodes)), "view");
-  note_store(store_.put_value(nodes_seen_at_value, to_text(taken_at)), "view");
 }
 
 void Controller::poll_loop() {

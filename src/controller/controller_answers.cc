@@ -1,0 +1,111 @@
+// What people ask of the controller: approve, deny, return, silence. A request is a row in the
+// store, so that it is answered once, whoever left it there and however often the controller starts
+// anew.
+#include "controller/controller.h"
+#include "model/names.h"
+#include "policy/policy.h"
+#include "store/person_request.h"
+
+namespace faultline {
+namespace {
+
+constexpr Duration answer_wait = std::chrono::seconds{5};
+
+}  // namespace
+
+void Controller::answer_requests() {
+  if (!known(judged_view_.taken_at)) return;  // they wait for the scheduler's first answer, too
+  const auto requests = store_.open_requests();
+  if (!requests) return note_store(requests.error(), "requests");
+  for (const auto& request : *requests) {
+    Result<std::string> answer =
+        Error{ErrorCode::invalid_argument, "unknown request '" + request.request + "'"};
+    if (request.request == "return") {
+      answer = answer_return(request);
+    } else if (request.request == "approve" || request.request == "deny") {
+      answer = answer_decision(request.who, request.request == "approve", request.target);
+    } else if (request.request == "silence") {
+      answer = answer_silence(request);
+    } else if (request.request == "unsilence") {
+      answer = answer_unsilence(request);
+    }
+    note_store(store_.answer_request(request.number, answer_text(answer)), "request");
+    counters_.add("controller_requests_total");
+  }
+  if (requests->empty()) return;
+  // Read back, so that the guards see what the next life of this controller would.
+  auto silences = load_silences(store_, clock_.now());
+  if (!silences) return note_store(silences.error(), "silences");
+  history_.silences = std::move(silences).value();
+}
+
+Result<std::string> Controller::answer_return(const PersonRequest& request) {
+  const Decision decision = decide_return(request.target, request.who, judged_view_, history_,
+                                          options_.limits, options_.mode, clock_.now());
+  if (decision.ruling == Ruling::act)
+    history_.entries.push_back({decision.action, decision.decided_at, {}, {}});
+  publish_decision(decision);
+  if (decision.reason == Reason::node_unknown)
+    return Error{ErrorCode::not_found, decision.detail + "; `faultline nodes` lists those it does"};
+  return std::string(to_text(decision.ruling)) + ": " + decision.detail;
+}
+
+Result<std::string> Controller::answer_silence(const PersonRequest& request) {
+  const auto target = parse_silence(request.target);
+  if (!target) return target.error();
+  const std::string& node = target->subject.node;
+  if (!node.empty() && judged_view_.node(node) == nullptr) {
+    return Error{ErrorCode::not_found,
+                 "the scheduler does not know " + node + "; `faultline nodes` lists those it does"};
+  }
+  const Instant until = request.at + target->length;
+  if (until <= clock_.now())
+    return Error{ErrorCode::deadline_exceeded, "it ended at " + to_text(until) + " already"};
+  return "silenced " + target->subject.text() + " until " + to_text(until) + " as s-" +
+         std::to_string(request.number);
+}
+
+Result<std::string> Controller::answer_unsilence(const PersonRequest& request) {
+  const Instant now = clock_.now();
+  const auto requests = store_.requests({open_verdicts_max, now - silence_max});
+  if (!requests) return requests.error();
+  for (const auto& silence : silences_of(*requests)) {
+    if (silence.id != request.target || !silence.holds(now)) continue;
+    return "ended " + silence.id + " on " + silence.subject.text();
+  }
+  return Error{ErrorCode::not_found, "no silence " + request.target +
+                                         " is in force; `faultline silences` lists those that are"};
+}
+
+Result<std::string> Controller::answer_decision(const std::string& who, bool approve,
+                                                const std::string& target) {
+  const auto decision = store_.decision(target);
+  if (!decision) return decision.error();
+  if (!*decision)
+    return Error{ErrorCode::not_found, "no decision " + target + "; see `faultline actions --all`"};
+  if ((*decision)->ruling == Ruling::act)
+    return Error{ErrorCode::conflict, target + " was acted on already"};
+  remember_answer(history_, approve, target, who);
+  return std::string(approve ? "approved" : "denied") + " by " + who +
+         "; the guards look at it again within a second";
+}
+
+Result<std::string> Controller::operate(const std::string& who, const std::string& request,
+                                        const std::string& target) {
+  if (request == "return" && !valid_node_name(target)) {
+    return Error{ErrorCode::invalid_argument,
+                 "not a node name: give it as the scheduler spells it"};
+  }
+  const auto number = store_.put_request({0, request, target, who, clock_.now(), {}});
+  if (!number) return number.error();
+  const Duration until = clock_.monotonic() + answer_wait;
+  while (clock_.monotonic() < until) {
+    const auto current = store_.request(*number);
+    if (!current) return current.error();
+    if (*current && !(*current)->answer.empty()) return (*current)->answer;
+    clock_.sleep(std::chrono::milliseconds{50});
+  }
+  return std::string("accepted, not answered yet: ask `faultline actions` in a moment");
+}
+
+}  // namespace faultline
