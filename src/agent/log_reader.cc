@@ -179,8 +179,8 @@ void LogReader::complain(Log& log, const Error& error, const Sink& sink) {
     silence.gap = "hung";
     say_gap(log, silence, sink);
   }
-  // A log that is not there yet is the usual case; one that must not be read is worth a warning.
-  if (error.code == ErrorCode::unavailable) {
+  // A log that is not there yet is the usual case; one that cannot be read is worth a warning.
+  if (error.code == ErrorCode::not_found) {
     spdlog::info("log: {}", error.message);
   } else {
     spdlog::warn("log: {}", error.message);

@@ -31,8 +31,8 @@ class LogSource {
   virtual ~LogSource() = default;
   [[nodiscard]] virtual std::string path() const = 0;
   /// What is new since the last call, at most `bytes_max`; an empty vector if nothing is. Never
-  /// blocks for longer than a moment. unavailable while the file does not exist (it may come back),
-  /// deadline_exceeded while reading it hangs.
+  /// blocks for longer than a moment. not_found while the file does not exist (it may come back),
+  /// unavailable while it cannot be read, deadline_exceeded while reading it hangs.
   virtual Result<std::vector<Chunk>> poll(std::size_t bytes_max) = 0;
   /// A descriptor that becomes readable when there may be something new, or -1 (then the agent
   /// polls).

@@ -369,7 +369,7 @@ TEST_F(RuntimeTest, AJobLogThatHangsIsToldOnceAndReadWhenItIsBack) {
 
 TEST_F(RuntimeTest, ALogThatIsNotThereYetIsNoHang) {
   run_for(seconds{1});
-  job_log_.error = Error{ErrorCode::unavailable, "no such file"};
+  job_log_.error = Error{ErrorCode::not_found, "no such file"};
   door_.say(peer_, message(LauncherVerb::rank_started));
   run_for(seconds{10});
   EXPECT_TRUE(uplink_.of(EventKind::source_gap).empty());
