@@ -1,4 +1,5 @@
-// The port to the outside world. Both calls are idempotent by action id.
+// The port to the outside world. Both calls are idempotent by action id; several threads may call,
+// each for an action of its own.
 #pragma once
 
 #include "base/result.h"

@@ -4,6 +4,7 @@
 // unknown.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,10 +18,21 @@ namespace faultline {
 
 inline constexpr int execute_attempts_max = 5;
 
-/// A site's node test takes minutes and has a thread of its own: acts do not wait for it.
-enum class Work { acts, tests };
+/// Each kind of work has a thread of its own: a drain takes a moment and waits neither for a
+/// requeue, which may take a minute, nor for a site's node test, which takes minutes. What concerns
+/// one node, or one job, is one kind of work, so that it stays in order.
+enum class Work { nodes, jobs, tests };
+inline constexpr std::array all_work = {Work::nodes, Work::jobs, Work::tests};
 inline Work work_of(ActionKind kind) {
-  return kind == ActionKind::test_node ? Work::tests : Work::acts;
+  switch (kind) {
+    case ActionKind::requeue_excluding:
+    case ActionKind::hold_job: return Work::jobs;
+    case ActionKind::test_node: return Work::tests;
+    case ActionKind::drain_node:
+    case ActionKind::return_node:
+    case ActionKind::notify: return Work::nodes;
+  }
+  return Work::nodes;
 }
 
 class Executor {
@@ -34,16 +46,16 @@ class Executor {
 
   /// Journals the intent and executes; a dry run journals nothing and reports the commands. Returns
   /// the outcome, which is journalled too. An action already journalled is inspected instead of
-  /// repeated. Two threads may run different actions.
+  /// repeated. Several threads may run different actions.
   Outcome run(const Action& action);
 
   /// Settles what an earlier life left open: inspects each open intent, executes those that did not
   /// happen and are still within their deadline, finishes those that were begun whatever their
   /// deadline, and journals the rest as failed with the reason. Returns their outcomes. Cheap when
   /// nothing is open: call it at start and again every minute or so. Each kind of work is for the
-  /// thread that runs it: the other one's are not open but under way.
+  /// thread that runs it: the others' are not open but under way.
   /// What is no longer `wanted` (its verdict was taken back meanwhile) is not begun.
-  std::vector<Outcome> recover(Work work = Work::acts,
+  std::vector<Outcome> recover(Work work = Work::nodes,
                                const std::function<bool(const Action&)>& wanted = {});
 
  private:

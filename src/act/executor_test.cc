@@ -272,13 +272,13 @@ TEST_F(ExecutorTest, WhatIsNoLongerWantedIsNotBegunButWhatWasBegunIsFinished) {
   ASSERT_TRUE(journal_.record_intent(action("a-2")).ok());
   actuator_.half_done.insert("a-2");
   const auto nobody = [](const Action&) { return false; };
-  const auto outcomes = executor().recover(Work::acts, nobody);
+  const auto outcomes = executor().recover(Work::nodes, nobody);
   ASSERT_EQ(outcomes.size(), 2U);
   EXPECT_EQ(outcomes[0].status, OutcomeStatus::failed);
   EXPECT_FALSE(outcomes[0].retryable);
   EXPECT_EQ(actuator_.effects["a-1"], 0);
   EXPECT_EQ(outcomes[1].status, OutcomeStatus::done) << "a job must not stay held half way";
-  EXPECT_TRUE(executor().recover(Work::acts, nobody).empty());
+  EXPECT_TRUE(executor().recover(Work::nodes, nobody).empty());
 }
 
 TEST_F(ExecutorTest, AnIntentPastItsDeadlineIsClosedAndNotExecuted) {
@@ -357,8 +357,15 @@ TEST_F(ExecutorTest, ATestThatNobodyCanLookAtIsRunAgain) {
 TEST_F(ExecutorTest, EachThreadRecoversItsOwnWork) {
   ASSERT_TRUE(journal_.record_intent(node_test("a-test")).ok());
   ASSERT_TRUE(journal_.record_intent(action("a-drain")).ok());
-  EXPECT_EQ(executor().recover(Work::acts).at(0).action, "a-drain");
+  Action requeue = action("a-requeue");
+  requeue.kind = ActionKind::requeue_excluding;
+  requeue.subject = Subject::of_job("7");
+  ASSERT_TRUE(journal_.record_intent(requeue).ok());
+  EXPECT_EQ(executor().recover(Work::nodes).at(0).action, "a-drain");
   EXPECT_EQ(actuator_.effects["a-test"], 0) << "it may be running right now";
+  EXPECT_EQ(actuator_.effects["a-requeue"], 0) << "it may be running right now";
+  EXPECT_EQ(executor().recover(Work::jobs).at(0).action, "a-requeue");
+  EXPECT_EQ(actuator_.effects["a-test"], 0);
   EXPECT_EQ(executor().recover(Work::tests).at(0).action, "a-test");
 }
 

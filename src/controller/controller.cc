@@ -60,12 +60,12 @@ Status Controller::start() {
   resume_watch();
   FAULTLINE_TRY(replay(now));
   FAULTLINE_TRY(resume_outcomes());
-  FAULTLINE_TRY(settle_open(Work::acts));
-  FAULTLINE_TRY(resume_decided(now - options_.limits.repeat_window));
+  FAULTLINE_TRY(settle_open(Work::nodes));
+  for (const Work work : all_work)
+    FAULTLINE_TRY(resume_decided(work, now - options_.limits.repeat_window));
   threads_.emplace_back([this] { poll_loop(); });
   threads_.emplace_back([this] { judge_loop(); });
-  threads_.emplace_back([this] { act_loop(); });
-  threads_.emplace_back([this] { test_loop(); });
+  for (const Work work : all_work) threads_.emplace_back([this, work] { work_loop(work); });
   threads_.emplace_back([this] { notify_loop(); });
   return ok_status();
 }
@@ -76,8 +76,7 @@ void Controller::stop() {
     stopping_ = true;
   }
   wake_judge_.notify_all();
-  wake_act_.notify_all();
-  wake_test_.notify_all();
+  for (auto& line : lines_) line.wake.notify_all();
   wake_notify_.notify_all();
   wake_poll_.notify_all();
   threads_.clear();
@@ -198,6 +197,7 @@ void Controller::poll_once() {
     if (attempt != nullptr) note_store(store_.put_attempt(*attempt), "attempt");
   }
   std::vector<NodeState> moved;
+  std::unique_lock order(node_order_);
   {
     const std::lock_guard lock(mutex_);
     if (!health_.scheduler_error.empty()) spdlog::info("the scheduler answers again");
@@ -213,8 +213,9 @@ void Controller::poll_once() {
     view_ = std::move(view).value();
     ++view_version_;
   }
+  for (const auto& state : moved) note_store(store_.put_node_state(state), "node state");
+  order.unlock();
   for (const auto& state : moved) {
-    note_store(store_.put_node_state(state), "node state");
     if (state.phase != NodePhase::returned) continue;
     // Somebody resumed it by the scheduler's own means: for the detectors it starts anew, as after
     // a return.
@@ -304,7 +305,12 @@ void Controller::judge_loop() {
   }
 }
 
-void Controller::publish(const Judgement& judgement, Instant now) {
+void Controller::publish(Judgement judgement, Instant now) {
+  // A requeue must not be seen before the drain that it waits for.
+  std::stable_sort(judgement.decisions.begin(), judgement.decisions.end(),
+                   [](const Decision& a, const Decision& b) {
+                     return work_of(a.action.kind) < work_of(b.action.kind);
+                   });
   for (const auto& verdict : judgement.verdicts) publish_verdict(verdict, now);
   for (const auto& decision : judgement.decisions) publish_decision(decision);
 }
@@ -342,18 +348,18 @@ void Controller::enqueue(Decision decision) {
     tell(decision);
     return;
   }
-  const bool test = work_of(decision.action.kind) == Work::tests;
   const std::lock_guard lock(mutex_);
-  auto& queue = test ? tests_ : acts_;
-  const bool queued = std::any_of(queue.begin(), queue.end(), [&](const Decision& other) {
-    return other.action.id == decision.action.id;
-  });
+  auto& line = line_of(work_of(decision.action.kind));
+  const bool queued =
+      std::any_of(line.decisions.begin(), line.decisions.end(),
+                  [&](const Decision& other) { return other.action.id == decision.action.id; });
   if (queued) return;
-  queue.push_back(std::move(decision));
-  (test ? wake_test_ : wake_act_).notify_one();
+  line.decisions.push_back(std::move(decision));
+  line.wake.notify_one();
 }
 
 void Controller::move_node(const std::function<std::optional<NodeState>(const NodeStates&)>& next) {
+  const std::lock_guard order(node_order_);
   std::optional<NodeState> state;
   {
     const std::lock_guard lock(mutex_);

@@ -5,12 +5,13 @@
 //   outcome -> inbox
 //                                        ^ scheduler poll
 //
-// Threads: the transport's (take_events), one that polls the scheduler, one that judges, one that
-// acts, one that tests nodes, which takes minutes, one that notifies. What they share is guarded by
-// `mutex_`, which is never held while the store, the scheduler, an actuator or a detector is
-// called.
+// Threads: the transport's (take_events), one that polls the scheduler, one that judges, one for
+// each kind of work (acts on nodes, acts on jobs, tests), one that notifies. What they share is
+// guarded by `mutex_`, which is never held while the store, the scheduler, an actuator or a
+// detector is called.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -82,16 +83,27 @@ class Controller final : public AgentIngress, public OperatorIngress {
  private:
   void resume_watch();
   Status replay(Instant now);
-  Status resume_decided(Instant since);
+  Result<std::vector<Verdict>> replay_verdicts(Instant since);
+  Status replay_running_attempts(Instant since);
+  Status replay_events(Instant since, Instant now, const std::vector<Verdict>& verdicts);
+  /// Puts in line what was decided and not begun. On the thread that does the work, or before it.
+  Status resume_decided(Work work, Instant since);
   /// Settles every intent of this work without a final outcome, by asking. On the thread that does
-  /// the work when it is idle; acts before anything else, too.
+  /// the work when it is idle; those on nodes before anything else, too.
   Status settle_open(Work work);
   /// Killed between an outcome and what follows from it: the node's state, the result as an event.
   Status resume_outcomes();
   void poll_loop();
   void judge_loop();
-  void act_loop();
-  void test_loop();
+  void work_loop(Work work);
+  [[nodiscard]] bool may_begin(Work work) const;
+  std::optional<Decision> next_decision(Work work);
+  void leave_line(Work work);
+  struct Line {
+    std::deque<Decision> decisions;  // the first one may be under way
+    std::condition_variable wake;
+  };
+  Line& line_of(Work work) { return lines_.at(static_cast<std::size_t>(work)); }
   void notify_loop();
 
   void poll_once();
@@ -100,10 +112,9 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void absorb(const std::vector<Event>& events, Instant now);
   void watch_agents(Instant now);
   void answer_requests();
-  void publish(const Judgement& judgement, Instant now);
+  void publish(Judgement judgement, Instant now);
   void publish_verdict(const Verdict& verdict, Instant now);
   void publish_decision(const Decision& decision);
-  Status replay_running_attempts(Instant since);
   void carry_out(const Decision& decision);
   void finish(const Decision& decision, const Outcome& outcome);
   /// What an outcome means for the node and for the detectors. Safe to repeat.
@@ -148,14 +159,16 @@ class Controller final : public AgentIngress, public OperatorIngress {
   ClusterView judged_view_;  // judge thread only: its copy of view_ with the node states in it
   std::uint64_t judged_view_version_ = 0;
 
+  // Held while a node's state is changed and stored, so that the store keeps the newest one whoever
+  // wrote it. Taken before `mutex_`.
+  std::mutex node_order_;
   mutable std::mutex mutex_;
-  std::condition_variable wake_judge_, wake_act_, wake_test_, wake_notify_, wake_poll_;
+  std::condition_variable wake_judge_, wake_notify_, wake_poll_;
   std::vector<Event> inbox_;
-  std::deque<Decision> acts_;
-  std::deque<Decision> tests_;  // the first one is under way
+  std::array<Line, all_work.size()> lines_;
   std::deque<Notice> notices_;
   std::vector<Outcome>
-      settled_;  // outcomes on their way from the act thread to the judge's history
+      settled_;  // outcomes on their way from those who work to the judge's history
   ClusterView view_;
   NodeStates node_states_;
   std::uint64_t view_version_ = 1;         // counts changes of view_ and node_states_

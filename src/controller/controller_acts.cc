@@ -24,46 +24,44 @@ std::string title_of(const Catalog& catalog, const Verdict& verdict, const Decis
 
 }  // namespace
 
-void Controller::act_loop() {
-  while (true) {
-    std::optional<Decision> decision;
-    {
-      std::unique_lock lock(mutex_);
-      wake_act_.wait_for(lock, settle_interval, [this] { return stopping_ || !acts_.empty(); });
-      if (stopping_)
-        return;  // what was not begun is found again: its decision is stored, its intent is not
-      if (!acts_.empty()) {
-        const auto next = std::min_element(acts_.begin(), acts_.end(), goes_first);
-        decision = std::move(*next);
-        acts_.erase(next);
-      }
-    }
-    if (!decision) {
-      note_read(settle_open(Work::acts), "open intents");
-      note_read(resume_decided(clock_.now() - options_.limits.verdict_age_max), "decisions");
-    } else {
-      carry_out(*decision);
-    }
-  }
+/// A job is let go only when the drains decided so far are carried out: the scheduler would start
+/// the next one on the nodes that it leaves.
+bool Controller::may_begin(Work work) const {
+  const auto empty = [this](Work one) {
+    return lines_.at(static_cast<std::size_t>(one)).decisions.empty();
+  };
+  return !empty(work) && (work != Work::jobs || empty(Work::nodes));
 }
 
-void Controller::test_loop() {
-  note_read(settle_open(Work::tests), "open tests");
-  while (true) {
-    std::optional<Decision> test;
-    {
-      std::unique_lock lock(mutex_);
-      wake_test_.wait_for(lock, settle_interval, [this] { return stopping_ || !tests_.empty(); });
-      if (stopping_) return;
-      if (!tests_.empty()) test = tests_.front();
+/// Nothing when it stops, or when there was nothing to do for a while. What is given stays at the
+/// head of its line until it is done, so that nobody puts it in line again.
+std::optional<Decision> Controller::next_decision(Work work) {
+  std::unique_lock lock(mutex_);
+  auto& line = line_of(work);
+  line.wake.wait_for(lock, settle_interval, [&] { return stopping_ || may_begin(work); });
+  // What was not begun is found again: its decision is stored, its intent is not.
+  if (stopping_ || !may_begin(work)) return std::nullopt;
+  const auto next = std::min_element(line.decisions.begin(), line.decisions.end(), goes_first);
+  std::rotate(line.decisions.begin(), next, next + 1);
+  return line.decisions.front();
+}
+
+void Controller::leave_line(Work work) {
+  const std::lock_guard lock(mutex_);
+  line_of(work).decisions.pop_front();
+  line_of(Work::jobs).wake.notify_one();
+}
+
+void Controller::work_loop(Work work) {
+  if (work != Work::nodes) note_read(settle_open(work), "open intents");
+  while (!stopping_) {
+    if (const auto decision = next_decision(work)) {
+      carry_out(*decision);
+      leave_line(work);
+    } else if (!stopping_) {
+      note_read(settle_open(work), "open intents");
+      note_read(resume_decided(work, clock_.now() - options_.limits.verdict_age_max), "decisions");
     }
-    if (!test) {
-      note_read(settle_open(Work::tests), "open tests");
-      continue;
-    }
-    carry_out(*test);
-    const std::lock_guard lock(mutex_);
-    tests_.pop_front();
   }
 }
 

@@ -1,5 +1,6 @@
 // One life of the controller after another: what the earlier one knew, decided and left half done
 // is taken up from the store.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "controller/controller.h"
@@ -17,25 +18,50 @@ constexpr const char* nodes_seen_at_value = "scheduler.nodes_seen_at";
 
 Status Controller::replay(Instant now) {
   const Instant since = now - options_.limits.repeat_window;
-  const auto verdicts = store_.verdicts({open_verdicts_max, since});
+  const auto verdicts = replay_verdicts(since);
+  if (!verdicts) return verdicts.error();
+  const auto incidents = store_.incidents({open_verdicts_max, since});
+  if (!incidents) return incidents.error();
+  for (const auto& incident : *incidents) incidents_.restore(incident);
+  FAULTLINE_TRY(replay_running_attempts(since));
+  return replay_events(since, now, *verdicts);
+}
+
+/// What was judged and done already. Returns the verdicts, oldest first.
+Result<std::vector<Verdict>> Controller::replay_verdicts(Instant since) {
+  auto verdicts = store_.verdicts({open_verdicts_max, since});
   if (!verdicts) return verdicts.error();
   for (const auto& verdict : *verdicts) {
     const auto decisions = store_.decisions_of_verdict(verdict.id);
     if (!decisions) return decisions.error();
     judge_.remember(verdict, *decisions);
+    for (const auto& decision : *decisions) rulings_.decision(decision);
   }
-  const auto incidents = store_.incidents({open_verdicts_max, since});
-  if (!incidents) return incidents.error();
-  for (const auto& incident : *incidents) incidents_.restore(incident);
+  for (const auto& entry : history_.entries) {
+    if (entry.outcome) rulings_.outcome(*entry.outcome);
+  }
+  std::reverse(verdicts.value().begin(), verdicts.value().end());
+  return verdicts;
+}
+
+/// The ruling board learns of verdicts among the events, in the order of then: a verdict about a
+/// node is none about an attempt that began there afterwards.
+Status Controller::replay_events(Instant since, Instant now, const std::vector<Verdict>& verdicts) {
   const auto events = store_.events({replay_events_max, since});
   if (!events) return events.error();
+  auto next = verdicts.begin();
+  const auto rule_before = [&](Instant at) {
+    for (; next != verdicts.end() && next->updated_at < at; ++next) rulings_.verdict(*next, {});
+  };
   for (const auto& event : *events) {
+    rule_before(event.received_at);
     judge_.observe(event);
     rulings_.observe(event, event.received_at);
     if (!event.reporter.empty()) agents_[event.reporter] = now;  // silent from here on, it is lost
     if (event.kind == EventKind::agent_lost) agents_.erase(event.subject.node);  // and told already
   }
-  return replay_running_attempts(since);
+  rule_before(Instant::max());
+  return ok_status();
 }
 
 /// Without a last view, or with one that cannot be read, the first view of this life is where it
@@ -90,7 +116,7 @@ void Controller::save_view() {
   note_store(store_.put_value(nodes_seen_at_value, to_text(taken_at)), "view");
 }
 
-Status Controller::resume_decided(Instant since) {
+Status Controller::resume_decided(Work work, Instant since) {
   // Killed after a decision was stored and before its intent was: nothing was done, and the judge
   // will not decide again.
   if (options_.mode != Mode::act) return ok_status();
@@ -98,9 +124,10 @@ Status Controller::resume_decided(Instant since) {
   if (!decisions) return decisions.error();
   for (auto it = decisions->rbegin(); it != decisions->rend(); ++it) {
     if (it->ruling != Ruling::act || it->action.kind == ActionKind::notify) continue;
+    if (work_of(it->action.kind) != work) continue;
     // Tests may have stood in line for long.
     const bool late = clock_.now() - it->decided_at > options_.limits.verdict_age_max;
-    if (late && work_of(it->action.kind) != Work::tests) continue;
+    if (late && work != Work::tests) continue;
     const auto record = store_.action(it->action.id);
     if (!record) return record.error();
     if (!*record && still_stands(*it)) enqueue(*it);
