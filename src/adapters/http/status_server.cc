@@ -1,60 +1,57 @@
 #include "adapters/http/status_server.h"
 
-#include <httplib.h>
 #include <netdb.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <charconv>
+#include <cerrno>
+#include <list>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
+#include "adapters/http/endpoint.h"
+#include "base/clock.h"
 #include "base/text.h"
 
 namespace faultline {
 namespace {
 
-constexpr std::size_t threads = 2;
-constexpr std::size_t waiting_max = 32;  // connections in line; more are closed at once
-constexpr std::size_t body_bytes_max = 1024;
-constexpr std::size_t requests_per_connection_max = 100;
+constexpr std::size_t request_bytes_max = 8192;
+constexpr std::size_t read_bytes = 4096;
 constexpr std::size_t reasons_max = 64;
-constexpr time_t timeout_s = 5;
-constexpr time_t idle_s = 5;
+constexpr int backlog = 64;
+constexpr Duration accept_pause = std::chrono::milliseconds{10};
 
-/// The library's own pool has no limit on its line: a few thousand slow clients would take all
-/// memory.
-class BoundedPool final : public httplib::TaskQueue {
+/// A file descriptor that is closed with its owner.
+class Descriptor {
  public:
-  BoundedPool() : pool_(threads) {}
-  void enqueue(std::function<void()> job) override {
-    // The job closes its connection; dropped, it would leak it. So what is too much runs on the
-    // accepting thread, which then accepts no more meanwhile: the kernel's backlog is the bound.
-    if (waiting_ >= waiting_max) return job();
-    ++waiting_;
-    pool_.enqueue([this, job = std::move(job)] {
-      --waiting_;
-      job();
-    });
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
   }
-  void shutdown() override { pool_.shutdown(); }
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  [[nodiscard]] int get() const { return number_; }
+  [[nodiscard]] bool ok() const { return number_ >= 0; }
 
  private:
-  std::atomic<std::size_t> waiting_ = 0;
-  httplib::ThreadPool pool_;
+  int number_;
 };
 
-Result<std::pair<std::string, int>> host_and_port(const std::string& listen) {
-  const auto colon = listen.rfind(':');
-  const auto port = colon == std::string::npos
-                        ? std::nullopt
-                        : parse_number<std::uint16_t>(listen.substr(colon + 1));
-  std::string host = listen.substr(0, colon == std::string::npos ? 0 : colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
-    host = host.substr(1, host.size() - 2);
-  if (!port || host.empty())
-    return Error{ErrorCode::invalid_argument, "not HOST:PORT: '" + printable(listen, 80) + "'"};
-  return std::pair{host, static_cast<int>(*port)};
-}
+/// One client: its request until the headers have ended, then what is left of the answer.
+struct Connection {
+  Descriptor socket;
+  Duration deadline{};  // monotonic
+  std::string request;
+  std::string answer;
+  bool answering = false;
+};
 
 std::string health_body(const Health& health) {
   nlohmann::json body{{"status", health.ok ? "ok" : "unhealthy"},
@@ -66,79 +63,193 @@ std::string health_body(const Health& health) {
   return body.dump() + "\n";
 }
 
+std::string answer_text(std::string_view status, std::string_view type, std::string_view body) {
+  return "HTTP/1.1 " + std::string(status) + "\r\nContent-Type: " + std::string(type) +
+         "\r\nContent-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" +
+         std::string(body);
+}
+
+/// The path of "GET /path?query HTTP/1.1"; "" for any other request.
+std::string_view path_of(std::string_view request) {
+  const auto line = request.substr(0, request.find("\r\n"));
+  const auto end = line.rfind(" HTTP/1.");
+  if (!line.starts_with("GET ") || end == std::string_view::npos || end < 4) return {};
+  const auto target = line.substr(4, end - 4);
+  return target.substr(0, target.find('?'));
+}
+
+std::string answer_to(std::string_view request, StatusSource& source) {
+  const auto path = path_of(request);
+  if (path == "/healthz") {
+    const Health health = source.health();
+    return answer_text(health.ok ? "200 OK" : "503 Service Unavailable", "application/json",
+                       health_body(health));
+  }
+  if (path == "/metrics") {
+    return answer_text("200 OK", "text/plain; version=0.0.4; charset=utf-8",
+                       prometheus_text(source.metrics()));
+  }
+  return answer_text("404 Not Found", "text/plain", "faultline: GET /healthz or /metrics\n");
+}
+
+/// Listens at the first address of that name that can be had.
+Descriptor listen_at(const Endpoint& endpoint) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const auto port = std::to_string(endpoint.port);
+  if (::getaddrinfo(endpoint.host.c_str(), port.c_str(), &wanted, &found) != 0) return Descriptor();
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    Descriptor socket(::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    // A restart must not wait for the connections of the life before.
+    const int yes = 1;
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (socket.ok() && ::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 &&
+        ::listen(socket.get(), backlog) == 0)
+      return socket;
+  }
+  return Descriptor();
+}
+
+std::uint16_t port_of(const Descriptor& socket) {
+  sockaddr_storage name{};
+  socklen_t length = sizeof name;
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &length);
+  // The port lies at the same place in both families.
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&name)->sin_port);
+}
+
 }  // namespace
 
+/// One thread and one poll() for all clients, so that none of them can hold up another: each has
+/// one deadline for everything, and when all places are taken, the one who had its place longest
+/// makes room.
 class StatusServer::Impl {
  public:
-  explicit Impl(StatusSource& source) {
-    server_.new_task_queue = [] { return new BoundedPool; };
-    // A restart must not wait for the connections of the life before; the library's own choice,
-    // SO_REUSEPORT, would also let a second server listen beside us.
-    server_.set_socket_options([](socket_t socket) {
-      const int yes = 1;
-      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    });
-    server_.set_payload_max_length(body_bytes_max);
-    server_.set_keep_alive_max_count(requests_per_connection_max);
-    server_.set_keep_alive_timeout(idle_s);
-    server_.set_read_timeout(timeout_s);
-    server_.set_write_timeout(timeout_s);
-    server_.Get("/healthz", [&source](const httplib::Request&, httplib::Response& response) {
-      const Health health = source.health();
-      response.status = health.ok ? 200 : 503;
-      response.set_content(health_body(health), "application/json");
-    });
-    server_.Get("/metrics", [&source](const httplib::Request&, httplib::Response& response) {
-      response.set_content(prometheus_text(source.metrics()),
-                           "text/plain; version=0.0.4; charset=utf-8");
-    });
-    server_.set_error_handler([](const httplib::Request&, httplib::Response& response) {
-      if (response.body.empty())
-        response.set_content("faultline: GET /healthz or /metrics\n", "text/plain");
-    });
-  }
+  Impl(const StatusServerOptions& options, StatusSource& source)
+      : options_(options), source_(source) {}
   ~Impl() {
     if (!thread_.joinable()) return;
-    // stop() before the thread listens would be lost.
-    while (!server_.is_running()) std::this_thread::yield();
-    server_.stop();
+    const std::uint64_t one = 1;
+    (void)!::write(stop_.get(), &one, sizeof one);
     thread_.join();
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  Status listen(const std::string& listen_at) {
-    const auto where = host_and_port(listen_at);
+  Status start() {
+    const auto where = parse_endpoint(options_.listen);
     if (!where) return where.error();
-    const auto& [host, port] = *where;
-    int taken = port;
-    if (port == 0) {
-      taken = server_.bind_to_any_port(host);
-    } else if (!server_.bind_to_port(host, port)) {
-      taken = -1;
-    }
-    if (taken <= 0)
+    listener_ = listen_at(*where);
+    stop_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
+    if (!listener_.ok() || !stop_.ok()) {
       return Error{ErrorCode::unavailable,
-                   "cannot listen on " + listen_at + ": is the port taken?"};
-    address_ = listen_at.substr(0, listen_at.rfind(':') + 1) + std::to_string(taken);
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
+                   "cannot listen on " + options_.listen + ": is the port taken?"};
+    }
+    address_ = options_.listen.substr(0, options_.listen.rfind(':') + 1) +
+               std::to_string(port_of(listener_));
+    thread_ = std::thread([this] { run(); });
     return ok_status();
   }
   [[nodiscard]] const std::string& address() const { return address_; }
 
  private:
-  httplib::Server server_;
+  void run();
+  [[nodiscard]] std::vector<pollfd> wanted() const;
+  [[nodiscard]] int wait_ms() const;
+  void accept_all();
+  /// False: it is done with, or gone.
+  bool serve(Connection& client);
+  bool read_some(Connection& client);
+  static bool write_some(Connection& client);
+
+  const StatusServerOptions options_;
+  StatusSource& source_;
+  const SystemClock clock_;
+  Descriptor listener_, stop_;
+  std::list<Connection> clients_;  // oldest first, so the first deadline is the next one
   std::string address_;
   std::thread thread_;
 };
+
+std::vector<pollfd> StatusServer::Impl::wanted() const {
+  std::vector<pollfd> all{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  for (const auto& client : clients_)
+    all.push_back(
+        {client.socket.get(), static_cast<short>(client.answering ? POLLOUT : POLLIN), 0});
+  return all;
+}
+
+int StatusServer::Impl::wait_ms() const {
+  if (clients_.empty()) return -1;
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(clients_.front().deadline - clock_.monotonic());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+}
+
+void StatusServer::Impl::run() {
+  for (;;) {
+    auto ready = wanted();
+    (void)::poll(ready.data(), ready.size(), wait_ms());  // if it failed, nobody is ready
+    if (ready[0].revents != 0) return;
+    std::size_t i = 2;
+    const auto now = clock_.monotonic();
+    std::erase_if(clients_, [&](Connection& client) {
+      const bool answered = ready[i++].revents != 0 && !serve(client);
+      return answered || client.deadline <= now;
+    });
+    if (ready[1].revents != 0) accept_all();
+  }
+}
+
+void StatusServer::Impl::accept_all() {
+  for (std::size_t i = 0; i < options_.connections_max; ++i) {
+    Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.ok()) {
+      // No descriptor left, say: poll() would only send us back here at once.
+      if (errno != EAGAIN) clock_.sleep(accept_pause);
+      return;
+    }
+    if (clients_.size() >= options_.connections_max) clients_.pop_front();
+    clients_.push_back(
+        {std::move(socket), clock_.monotonic() + options_.client_timeout, {}, {}, false});
+  }
+}
+
+bool StatusServer::Impl::serve(Connection& client) {
+  return client.answering ? write_some(client) : read_some(client);
+}
+
+bool StatusServer::Impl::read_some(Connection& client) {
+  char bytes[read_bytes];
+  const auto count = ::recv(client.socket.get(), bytes, sizeof bytes, 0);
+  if (count < 0) return errno == EAGAIN || errno == EINTR;
+  if (count == 0) return false;
+  client.request.append(bytes, static_cast<std::size_t>(count));
+  const bool whole = client.request.find("\r\n\r\n") != std::string::npos;
+  if (!whole) return client.request.size() < request_bytes_max;
+  client.answer = answer_to(client.request, source_);
+  client.answering = true;
+  return write_some(client);
+}
+
+bool StatusServer::Impl::write_some(Connection& client) {
+  const auto count =
+      ::send(client.socket.get(), client.answer.data(), client.answer.size(), MSG_NOSIGNAL);
+  if (count < 0) return errno == EAGAIN || errno == EINTR;
+  client.answer.erase(0, static_cast<std::size_t>(count));
+  return !client.answer.empty();
+}
 
 StatusServer::StatusServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 StatusServer::~StatusServer() = default;
 
 Result<std::unique_ptr<StatusServer>> StatusServer::start(const StatusServerOptions& options,
                                                           StatusSource& source) {
-  auto impl = std::make_unique<Impl>(source);
-  FAULTLINE_TRY(impl->listen(options.listen));
+  auto impl = std::make_unique<Impl>(options, source);
+  FAULTLINE_TRY(impl->start());
   return std::unique_ptr<StatusServer>(new StatusServer(std::move(impl)));
 }
 

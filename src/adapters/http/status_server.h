@@ -1,5 +1,6 @@
 // What load balancers and Prometheus ask of a running program: GET /healthz and GET /metrics, and
-// nothing else. It shows counts and reasons, so it listens on loopback unless told otherwise.
+// nothing else; one request a connection. It shows counts and reasons, so it listens on loopback
+// unless told otherwise.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "adapters/http/prometheus.h"
 #include "base/result.h"
+#include "base/time.h"
 
 namespace faultline {
 
@@ -17,7 +19,7 @@ struct Health {
   std::vector<std::string> reasons;  // why not, or what is worth knowing; one line each
 };
 
-/// What is shown. Called from the server's threads, several at once; must return soon.
+/// What is shown. Called from the server's thread; must return soon.
 class StatusSource {
  public:
   virtual ~StatusSource() = default;
@@ -26,7 +28,9 @@ class StatusSource {
 };
 
 struct StatusServerOptions {
-  std::string listen = "127.0.0.1:9177";  // HOST:PORT; port 0 takes a free one
+  std::string listen = "127.0.0.1:9177";              // HOST:PORT; port 0 takes a free one
+  std::size_t connections_max = 64;                   // one more, and the oldest of them is closed
+  Duration client_timeout = std::chrono::seconds{5};  // from its connection to the answer's end
 };
 
 class StatusServer {

@@ -47,8 +47,14 @@ class StatusServerTest : public testing::Test {
     made.set_read_timeout(60);
     return made;
   }
-  /// Sends raw bytes and closes its side; the answer is not looked at.
-  void send_raw(const std::string& bytes) const {
+  void restart(StatusServerOptions options) {
+    options.listen = "127.0.0.1:0";
+    auto started = StatusServer::start(options, source);
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    server = std::move(started).value();
+  }
+  /// A connection over which `bytes` were sent.
+  int send_open(const std::string& bytes) const {
     const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in name{};
     name.sin_family = AF_INET;
@@ -56,9 +62,20 @@ class StatusServerTest : public testing::Test {
     const std::string address = server->address();
     name.sin_port =
         htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-    ASSERT_EQ(connect(descriptor, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
-    (void)!write(descriptor, bytes.data(), bytes.size());
+    EXPECT_EQ(connect(descriptor, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+    (void)!send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    return descriptor;
+  }
+  /// Sends raw bytes and closes its side; the answer is not looked at.
+  void send_raw(const std::string& bytes) const { close(send_open(bytes)); }
+  /// All that comes until the server closes.
+  static std::string read_all(int descriptor) {
+    std::string all;
+    char bytes[1024];
+    for (ssize_t count = 0; (count = recv(descriptor, bytes, sizeof bytes, 0)) > 0;)
+      all.append(bytes, static_cast<std::size_t>(count));
     close(descriptor);
+    return all;
   }
 
   FakeStatus source;
@@ -102,6 +119,7 @@ TEST_F(StatusServerTest, NothingElseIsThere) {
   auto http = client();
   EXPECT_EQ(http.Get("/")->status, 404);
   EXPECT_EQ(http.Get("/../../etc/passwd")->status, 404);
+  EXPECT_EQ(http.Get("/healthz?x=1")->status, 200);
   EXPECT_EQ(http.Post("/metrics", "x", "text/plain")->status, 404);
 }
 
@@ -119,7 +137,43 @@ TEST_F(StatusServerTest, ManySilentConnectionsDoNotKeepItFromStopping) {
   server.reset();
 }
 
+TEST_F(StatusServerTest, ASilentOrSlowClientIsClosedAtItsDeadline) {
+  restart({.client_timeout = std::chrono::milliseconds{50}});
+  EXPECT_EQ(read_all(send_open("")), "");
+  EXPECT_EQ(read_all(send_open("GET /healthz HTTP/1.1\r\nX: ")), "");
+}
+
+TEST_F(StatusServerTest, AClientThatDribblesItsRequestWithinTheDeadlineIsAnswered) {
+  restart({.client_timeout = std::chrono::hours{1}});
+  const int slow = send_open("");
+  for (const char byte : std::string("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")) {
+    ASSERT_EQ(send(slow, &byte, 1, MSG_NOSIGNAL), 1);
+    if (byte != '\n') continue;
+    EXPECT_EQ(client().Get("/healthz")->status, 200);  // others go on meanwhile
+  }
+  EXPECT_THAT(read_all(slow), HasSubstr("200 OK"));
+}
+
+TEST_F(StatusServerTest, SlowClientsCannotTakeAllPlaces) {
+  restart({.connections_max = 4, .client_timeout = std::chrono::hours{1}});
+  std::vector<int> slow;
+  slow.reserve(5);
+  for (int i = 0; i < 4; ++i) slow.push_back(send_open("GET /"));
+  EXPECT_EQ(client().Get("/healthz")->status, 200);
+  EXPECT_EQ(read_all(slow[0]), "");  // the oldest made room
+  // The others are still there.
+  EXPECT_GT(send(slow[3], "healthz HTTP/1.1\r\n\r\n", 20, MSG_NOSIGNAL), 0);
+  EXPECT_THAT(read_all(slow[3]), HasSubstr("200 OK"));
+  for (int i = 1; i < 3; ++i) close(slow[static_cast<std::size_t>(i)]);
+}
+
+TEST_F(StatusServerTest, ARequestWithoutAnEndIsClosed) {
+  restart({.client_timeout = std::chrono::hours{1}});
+  EXPECT_EQ(read_all(send_open(std::string(9000, 'A'))), "");
+}
+
 TEST_F(StatusServerTest, SaysWhereItCannotListen) {
+  EXPECT_EQ(StatusServer::start({server->address()}, source).error().code, ErrorCode::unavailable);
   EXPECT_EQ(StatusServer::start({"nonsense"}, source).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(StatusServer::start({"127.0.0.1:99999"}, source).error().code,
             ErrorCode::invalid_argument);
