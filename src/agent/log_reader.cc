@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -41,6 +42,7 @@ Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind,
   }
   if (follows(path)) {
     drain(path, sink);
+    if (const Log& old = logs_.at(path); old.source->waiting()) say_unread(old, sink);
     keep_cursors();
     logs_.erase(path);
   }
@@ -69,6 +71,7 @@ Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind,
           false,
           false,
           clock_.monotonic(),
+          std::nullopt,
           std::nullopt};
   const auto placed = logs_.emplace(path, std::move(log)).first;
   poll_one(placed->second, sink);
@@ -77,12 +80,11 @@ Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind,
 
 bool LogReader::poll(const Sink& sink) {
   bool more = false;
-  const Duration now = clock_.monotonic();
   for (auto it = logs_.begin(); it != logs_.end();) {
     Log& log = it->second;
     const bool has_more = poll_one(log, sink);
     more = more || has_more;
-    if (log.remove_at && now >= *log.remove_at && !has_more) {
+    if (over(log, has_more, sink)) {
       give(log, log.decoder.finish(clock_.now()), sink);
       state_.drop_cursor(it->first);
       it = logs_.erase(it);
@@ -91,6 +93,31 @@ bool LogReader::poll(const Sink& sink) {
     }
   }
   return more;
+}
+
+/// True if there is nothing more to come of it. A log that has had no answer is not over: its last
+/// lines say why the job died, and they can be read when the mount is back.
+bool LogReader::over(Log& log, bool has_more, const Sink& sink) {
+  const Duration now = clock_.monotonic();
+  if (!log.source->waiting()) {
+    log.waiting_since.reset();
+    return log.remove_at && now >= *log.remove_at && !has_more;
+  }
+  if (!log.waiting_since) log.waiting_since = now;
+  if (!log.remove_at) return false;
+  log.remove_at = std::max(*log.remove_at, now + settings_.late_answer);
+  if (now - *log.waiting_since < settings_.unread_max) return false;
+  say_unread(log, sink);
+  return true;
+}
+
+void LogReader::say_unread(const Log& log, const Sink& sink) {
+  counters_.add("agent_logs_unread_total");
+  spdlog::warn("log: {}: given up, its last lines were not read: no answer from its file system",
+               log.source->path());
+  Chunk unread;
+  unread.gap = "unread";
+  say_gap(log, unread, sink);
 }
 
 bool LogReader::poll_one(Log& log, const Sink& sink) {

@@ -31,6 +31,10 @@ class LogReader {
     std::size_t logs_max = 512;
     std::size_t bytes_per_poll_max =
         256 * 1024;  // of one log: a flood takes its turn like the others
+    Duration unread_max =
+        std::chrono::hours{1};  // a log that is over is kept so long for a mount to come back
+    Duration late_answer =
+        std::chrono::seconds{5};  // it is read on for so long after it could be read again
     Duration rest =
         std::chrono::seconds{2};  // after so much silence an unfinished line is taken as it is
   };
@@ -68,10 +72,13 @@ class LogReader {
     bool complained = false;
     Duration last_bytes{0};
     std::optional<Duration> remove_at;
+    std::optional<Duration> waiting_since;
   };
 
   Result<std::shared_ptr<const SignatureDatabase>> database(EventSource kind);
   bool poll_one(Log& log, const Sink& sink);
+  [[nodiscard]] bool over(Log& log, bool has_more, const Sink& sink);
+  void say_unread(const Log& log, const Sink& sink);
   void take_chunk(Log& log, const Chunk& chunk, const Sink& sink);
   void give(const Log& log, std::vector<Event> events, const Sink& sink);
   [[nodiscard]] bool stale(const Log& log, const Event& event) const;

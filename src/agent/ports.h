@@ -34,6 +34,8 @@ class LogSource {
   /// blocks for longer than a moment. not_found while the file does not exist (it may come back),
   /// unavailable while it cannot be read, deadline_exceeded while reading it hangs.
   virtual Result<std::vector<Chunk>> poll(std::size_t bytes_max) = 0;
+  /// True while the last poll has had no answer: there may be more than it gave.
+  [[nodiscard]] virtual bool waiting() const { return false; }
   /// A descriptor that becomes readable when there may be something new, or -1 (then the agent
   /// polls).
   [[nodiscard]] virtual int wait_descriptor() const { return -1; }

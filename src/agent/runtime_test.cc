@@ -53,6 +53,7 @@ struct FakeLog {
   std::string text;
   std::string gap;
   std::optional<Error> error;
+  bool waiting = false;  // in the queue behind another log that hangs
 };
 class FakeSource final : public LogSource {
  public:
@@ -62,11 +63,13 @@ class FakeSource final : public LogSource {
     if (!placed_) at_ = log_.text.size();
     placed_ = true;
     if (log_.error) return *log_.error;
+    if (log_.waiting) return std::vector<Chunk>{};
     if (at_ == log_.text.size() && log_.gap.empty()) return std::vector<Chunk>{};
     Chunk chunk{log_.text.substr(at_), at_, "1", std::exchange(log_.gap, {}), 0};
     at_ = log_.text.size();
     return std::vector<Chunk>{chunk};
   }
+  [[nodiscard]] bool waiting() const override { return log_.waiting; }
   [[nodiscard]] std::string cursor() const override { return std::to_string(at_); }
   void resume(std::string_view cursor) override {
     at_ = std::stoul(std::string(cursor));
@@ -229,7 +232,7 @@ class RuntimeTest : public testing::Test {
   FakeDoor door_;
   FakeProcesses processes_;
   FakeGpus gpus_;
-  FakeLog kernel_{"/var/log/kern.log", {}, {}, {}};
+  FakeLog kernel_{"/var/log/kern.log", {}, {}, {}, false};
   FakeLog job_log_;
   std::unique_ptr<AgentRuntime> runtime_;
   const LauncherPeer peer_{1, 1000, 4700};
@@ -365,6 +368,46 @@ TEST_F(RuntimeTest, AJobLogThatHangsIsToldOnceAndReadWhenItIsBack) {
   job_log_.error.reset();
   run_for(seconds{1});
   EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), 2U);
+}
+
+TEST_F(RuntimeTest, AJobLogWithoutAnAnswerIsReadAfterItsJobWhenTheMountIsBack) {
+  run_for(seconds{1});
+  door_.say(peer_, message(LauncherVerb::rank_started));
+  run_for(seconds{1});
+  job_log_.waiting = true;
+  job_log_.text += "BOOM\n";
+  door_.say(peer_, message(LauncherVerb::rank_exited));
+  run_for(seconds{120});
+  job_log_.waiting = false;
+  run_for(seconds{1});
+  EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), 1U);
+  EXPECT_EQ(counters_.get("agent_logs_unread_total"), 0U);
+  EXPECT_TRUE(uplink_.of(EventKind::source_gap).empty());
+  run_for(seconds{5});
+  job_log_.text += "BOOM\n";
+  run_for(seconds{1});
+  EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), 1U) << "its job is long over";
+}
+
+TEST_F(RuntimeTest, AJobLogThatIsNeverAnsweredIsGivenUpAloud) {
+  run_for(seconds{1});
+  door_.say(peer_, message(LauncherVerb::rank_started));
+  run_for(seconds{1});
+  job_log_.waiting = true;
+  door_.say(peer_, message(LauncherVerb::rank_exited));
+  const auto wait = [this](Duration duration) {  // in longer steps: an hour is long
+    for (Duration end = clock_.monotonic() + duration; clock_.monotonic() < end;) {
+      clock_.advance(seconds{1});
+      runtime_->step();
+    }
+  };
+  wait(std::chrono::minutes{59});
+  EXPECT_EQ(counters_.get("agent_logs_unread_total"), 0U);
+  wait(std::chrono::minutes{2});
+  EXPECT_EQ(counters_.get("agent_logs_unread_total"), 1U);
+  ASSERT_EQ(uplink_.of(EventKind::source_gap).size(), 1U);
+  EXPECT_EQ(uplink_.of(EventKind::source_gap)[0].field("why"), "unread");
+  EXPECT_EQ(uplink_.of(EventKind::source_gap)[0].field("log"), "/logs/77.log");
 }
 
 TEST_F(RuntimeTest, ALogThatIsNotThereYetIsNoHang) {

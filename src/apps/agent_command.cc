@@ -71,12 +71,6 @@ std::string host_name() {
   return std::string(host.substr(0, host.find('.')));
 }
 
-std::string default_node() {
-  if (const char* named = std::getenv("SLURMD_NODENAME"); named != nullptr && *named != '\0')
-    return named;
-  return host_name();
-}
-
 bool loopback(std::string_view address) {
   const std::string host(address.substr(0, address.rfind(':')));
   in_addr number{};
@@ -159,7 +153,7 @@ class Agent {
   std::unique_ptr<UnixDoor> door_;
   ProcfsTable processes_;
   std::optional<NvmlSampler> gpus_;
-  LogThread log_thread_{job_log_clock};
+  LogThreads log_threads_{job_log_clock};
   Asked<std::vector<std::string>> globbed_;
   std::unique_ptr<AgentRuntime> runtime_;
 };
@@ -181,10 +175,10 @@ AgentSettings Agent::settings() const {
 AgentPorts Agent::ports() {
   AgentPorts ports{clock_, *uplink_, nullptr, &processes_, door_.get(), {}, {}};
   if (gpus_) ports.gpus = &*gpus_;
-  ports.follow = [this](const JobLog& log) { return log_thread_.wrap(follow_job_log(log)); };
+  ports.follow = [this](const JobLog& log) { return log_threads_.wrap(follow_job_log(log)); };
   if (!options_.job_logs.empty()) {
     ports.find_job_logs = [this] {
-      return globbed_.ask(log_thread_, "--job-log",
+      return globbed_.ask(log_threads_, "--job-log",
                           [patterns = options_.job_logs] { return match_all(patterns); });
     };
   }
@@ -224,6 +218,12 @@ Status Agent::start() {
 }
 
 }  // namespace
+
+std::string default_node() {
+  if (const char* named = std::getenv("SLURMD_NODENAME"); named != nullptr && *named != '\0')
+    return named;
+  return host_name();
+}
 
 CLI::App* add_agent_command(CLI::App& app, AgentOptions& options) {
   CLI::App* agent = app.add_subcommand("agent", "Watch this node and report to the controller");

@@ -1,30 +1,41 @@
 #include "adapters/logs/log_thread.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
 namespace faultline {
 
-/// Outlives the LogThread while the thread is stuck.
-struct LogThread::Shared {
+/// Outlives the LogThreads while one of them is stuck.
+struct LogThreads::Shared {
   explicit Shared(const Clock& the_clock) : clock(the_clock) {}
 
   const Clock& clock;
   std::mutex mutex;
-  std::condition_variable news;    // for the thread
+  std::condition_variable news;    // for the threads
   std::condition_variable answer;  // for the asker
   std::deque<std::shared_ptr<Task>> tasks;
+  std::vector<std::shared_ptr<Task>> running;
+  std::size_t threads = 0;
   bool stop = false;
-  bool ended = false;
 
+  /// The first task of a folder that nobody reads in: where one read hangs, so would the next.
+  std::deque<std::shared_ptr<Task>>::iterator runnable() {
+    return std::find_if(tasks.begin(), tasks.end(), [this](const auto& task) {
+      return std::none_of(running.begin(), running.end(),
+                          [&](const auto& other) { return other->folder == task->folder; });
+    });
+  }
   /// The next task, begun; nullptr at the end.
   std::shared_ptr<Task> next() {
     std::unique_lock lock(mutex);
-    news.wait(lock, [this] { return stop || !tasks.empty(); });
+    news.wait(lock, [this] { return stop || runnable() != tasks.end(); });
     if (stop) return nullptr;
-    auto task = std::move(tasks.front());
-    tasks.pop_front();
+    const auto found = runnable();
+    auto task = std::move(*found);
+    tasks.erase(found);
     task->began = clock.monotonic();
+    running.push_back(task);
     return task;
   }
   void run() {
@@ -33,11 +44,18 @@ struct LogThread::Shared {
       task->work = nullptr;  // what it holds is closed here, not where it could stop the agent
       const std::lock_guard lock(mutex);
       task->done = true;
+      std::erase(running, task);
       answer.notify_all();
+      news.notify_all();  // its folder is free
     }
     const std::lock_guard lock(mutex);
-    ended = true;
+    --threads;
     answer.notify_all();
+  }
+  /// No thread is left that could take a task.
+  [[nodiscard]] bool all_hang(Duration limit) const {
+    const auto hung = [&](const auto& task) { return clock.monotonic() - *task->began > limit; };
+    return running.size() == threads && std::all_of(running.begin(), running.end(), hung);
   }
 };
 
@@ -45,33 +63,35 @@ namespace {
 
 class ThreadedSource final : public LogSource {
  public:
-  ThreadedSource(LogThread& thread, std::unique_ptr<LogSource> source)
-      : thread_(thread), path_(source->path()), source_(std::move(source)) {}
+  ThreadedSource(LogThreads& threads, std::unique_ptr<LogSource> source)
+      : threads_(threads), path_(source->path()), source_(std::move(source)) {}
   ~ThreadedSource() override {
-    thread_.submit(path_, [source = std::move(source_)]() mutable { source.reset(); });
+    threads_.submit(path_, [source = std::move(source_)]() mutable { source.reset(); });
   }
   ThreadedSource(const ThreadedSource&) = delete;
   ThreadedSource& operator=(const ThreadedSource&) = delete;
 
   [[nodiscard]] std::string path() const override { return path_; }
   [[nodiscard]] std::string cursor() const override { return cursor_; }
+  [[nodiscard]] bool waiting() const override { return waiting_; }
   void resume(std::string_view cursor) override {
     source_->resume(cursor);
     cursor_ = cursor;
   }
   Result<std::vector<Chunk>> poll(std::size_t bytes_max) override {
-    auto answer = asked_.ask(thread_, path_, [source = source_, bytes_max] {
+    auto answer = asked_.ask(threads_, path_, [source = source_, bytes_max] {
       auto chunks = source->poll(bytes_max);
       return Answer{std::move(chunks), source->cursor()};
     });
+    waiting_ = !answer;
     if (answer) {
       cursor_ = std::move(answer->cursor);
       return std::move(answer->chunks);
     }
-    if (const auto hung = asked_.hangs(thread_)) {
+    if (const auto hung = asked_.hangs(threads_)) {
       return Error{ErrorCode::deadline_exceeded,
                    path_ + ": reading it has hung for " + to_text(*hung) +
-                       "; is its file system's server there? Other job logs wait behind it"};
+                       "; is its file system's server there? The job logs beside it wait"};
     }
     return std::vector<Chunk>{};
   }
@@ -82,44 +102,52 @@ class ThreadedSource final : public LogSource {
     std::string cursor;
   };
 
-  LogThread& thread_;
+  LogThreads& threads_;
   std::string path_;
   std::shared_ptr<LogSource> source_;  // touched by the thread while a question is open
   std::string cursor_;                 // after what was given out
   Asked<Answer> asked_;
+  bool waiting_ = false;
 };
 
 }  // namespace
 
-LogThread::LogThread(const Clock& clock, Limits limits)
+LogThreads::LogThreads(const Clock& clock, Limits limits)
     : clock_(clock), limits_(limits), shared_(std::make_shared<Shared>(clock)) {}
 
-LogThread::~LogThread() {
+LogThreads::~LogThreads() {
   std::unique_lock lock(shared_->mutex);
   shared_->stop = true;
   shared_->news.notify_all();
-  if (started_) shared_->answer.wait_for(lock, limits_.end, [this] { return shared_->ended; });
+  shared_->answer.wait_for(lock, limits_.end, [this] { return shared_->threads == 0; });
 }
 
-std::unique_ptr<LogSource> LogThread::wrap(std::unique_ptr<LogSource> source) {
+std::unique_ptr<LogSource> LogThreads::wrap(std::unique_ptr<LogSource> source) {
   return std::make_unique<ThreadedSource>(*this, std::move(source));
 }
 
-std::shared_ptr<LogThread::Task> LogThread::submit(std::string what, std::function<void()> work) {
-  if (!std::exchange(started_, true))
-    std::thread([shared = shared_] { shared->run(); }).detach();  // it may never come back
+std::shared_ptr<LogThreads::Task> LogThreads::submit(const std::string& path,
+                                                     std::function<void()> work) {
   const std::lock_guard lock(shared_->mutex);
+  start_if_all_hang();
   if (shared_->tasks.size() >= limits_.tasks_max) return nullptr;
   auto task = std::make_shared<Task>();
-  task->what = std::move(what);
+  task->folder = std::filesystem::path(path).parent_path().string();
   task->work = std::move(work);
   shared_->tasks.push_back(task);
   shared_->news.notify_one();
   return task;
 }
 
+/// With the lock.
+void LogThreads::start_if_all_hang() {
+  if (shared_->threads >= limits_.threads_max || !shared_->all_hang(limits_.hang)) return;
+  ++shared_->threads;
+  std::thread([shared = shared_] { shared->run(); }).detach();  // it may never come back
+}
+
 /// The patience that is left in this second.
-Duration LogThread::wait_left(Duration now) {
+Duration LogThreads::wait_left(Duration now) {
   if (now - second_began_ >= std::chrono::seconds{1}) {
     second_began_ = now;
     waited_ = Duration{0};
@@ -127,16 +155,17 @@ Duration LogThread::wait_left(Duration now) {
   return std::max(Duration{0}, std::min(limits_.patience, limits_.patience_per_second - waited_));
 }
 
-bool LogThread::wait(const Task& task) {
+bool LogThreads::wait(const Task& task) {
   const Duration began = clock_.monotonic();
   const Duration left = wait_left(began);
   std::unique_lock lock(shared_->mutex);
+  start_if_all_hang();
   const bool done = shared_->answer.wait_for(lock, left, [&] { return task.done; });
   waited_ += clock_.monotonic() - began;
   return done;
 }
 
-std::optional<Duration> LogThread::hangs(const Task& task) const {
+std::optional<Duration> LogThreads::hangs(const Task& task) const {
   const std::lock_guard lock(shared_->mutex);
   if (task.done || !task.began) return std::nullopt;
   const Duration since = clock_.monotonic() - *task.began;

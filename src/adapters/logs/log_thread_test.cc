@@ -81,10 +81,10 @@ class LogThreadTest : public testing::Test {
   }
 
   SharedClock clock_;
-  LogThread::Limits limits_;
+  LogThreads::Limits limits_;
   std::shared_ptr<Mount> mount_ = std::make_shared<Mount>();
   std::shared_ptr<Mount> sound_ = std::make_shared<Mount>();
-  std::optional<LogThread> thread_;
+  std::optional<LogThreads> thread_;
 };
 
 TEST_F(LogThreadTest, AnswersAsIfTheAskerHadRead) {
@@ -102,7 +102,7 @@ TEST_F(LogThreadTest, AHangIsNamedStopsNobodyAndLosesNothing) {
   limits_.hang = seconds{5};
   start();
   const auto stuck = log("/nfs/job.log", mount_);
-  const auto other = log("/local/job.log", sound_);
+  const auto other = log("/nfs/other.log", sound_);
   hang_in(*stuck);
   EXPECT_EQ(text(stuck->poll(100)), "") << "slow is not hung";
   clock_.advance(seconds{6});
@@ -110,7 +110,8 @@ TEST_F(LogThreadTest, AHangIsNamedStopsNobodyAndLosesNothing) {
   ASSERT_FALSE(hung.ok());
   EXPECT_EQ(hung.error().code, ErrorCode::deadline_exceeded);
   EXPECT_NE(hung.error().message.find("/nfs/job.log"), std::string::npos);
-  EXPECT_EQ(text(other->poll(100)), "") << "waits, and is not blamed";
+  EXPECT_EQ(text(other->poll(100)), "") << "waits beside it, and is not blamed";
+  EXPECT_TRUE(other->waiting());
   EXPECT_EQ(stuck->cursor(), "") << "what nobody got was not read";
   mount_->hang(false);
   std::string first;
@@ -119,6 +120,45 @@ TEST_F(LogThreadTest, AHangIsNamedStopsNobodyAndLosesNothing) {
   EXPECT_EQ(stuck->cursor(), "1");
   while (text(other->poll(100)).empty()) {
   }
+  EXPECT_FALSE(other->waiting());
+}
+
+TEST_F(LogThreadTest, AHangHoldsUpItsFolderAlone) {
+  limits_.patience = milliseconds{1};
+  start();
+  const auto stuck = log("/nfs/job.log", mount_);
+  const auto beside = log("/nfs/other.log", mount_);
+  const auto other = log("/local/job.log", sound_);
+  hang_in(*stuck);
+  EXPECT_EQ(text(other->poll(100)), "") << "a slow read is no hang: one thread is enough";
+  EXPECT_EQ(sound_->reads, 0);
+  clock_.advance(seconds{6});
+  EXPECT_EQ(text(beside->poll(100)), "");
+  std::string first;
+  while (first.empty()) first = text(other->poll(100));
+  EXPECT_EQ(first, "line 1\n");
+  EXPECT_EQ(mount_->reads, 1) << "nobody else went into the folder that hangs";
+  mount_->hang(false);
+  while (text(beside->poll(100)).empty()) {
+  }
+}
+
+TEST_F(LogThreadTest, ThreadsHaveALimit) {
+  limits_.patience = milliseconds{1};
+  limits_.threads_max = 2;
+  start();
+  const auto first = log("/nfs/a/job.log", mount_);
+  const auto second = log("/nfs/b/job.log", mount_);
+  const auto third = log("/nfs/c/job.log", mount_);
+  hang_in(*first);
+  clock_.advance(seconds{6});
+  hang_in(*second);
+  clock_.advance(seconds{6});
+  EXPECT_EQ(text(third->poll(100)), "");
+  mount_->hang(false);
+  while (text(third->poll(100)).empty()) {
+  }
+  EXPECT_EQ(mount_->reads, 3);
 }
 
 TEST_F(LogThreadTest, TheEndDoesNotWaitForAHungRead) {
