@@ -23,6 +23,7 @@ class FakeSlurm {
     bool batch = true, requeue = true;
     long priority = 100;
     bool delayed = false;  // BeginTime ahead
+    std::string required = "";
   };
   struct Node {
     std::string state = "IDLE", reason = "", owner = "root";
@@ -162,7 +163,7 @@ class FakeSlurm {
     const auto array = job.array.empty() ? job.number : job.array;
     return join(std::vector<std::string>{job.number, job.shown, job.state, array, job.tasks, "0",
                                          job.excluded, job.nodes, "1795988549", "NONE", "4",
-                                         "train", job.reason},
+                                         "train", job.required, job.reason},
                 "|") +
            "\n";
   }

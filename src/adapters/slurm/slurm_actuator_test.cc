@@ -316,6 +316,34 @@ TEST_F(SlurmActs, AHeterogeneousJobIsRequeuedAsAWhole) {
   EXPECT_EQ(std::count(slurm_.log.begin(), slurm_.log.end(), "scontrol requeuehold 14"), 1);
 }
 
+TEST_F(SlurmActs, AJobThatAsksForTheBadNodeByNameIsLeftToItsUser) {
+  slurm_.jobs["7"].required = "n[1-2]";
+  slurm_.jobs["8"] = {.number = "8", .shown = "8", .nodes = "n[1-2]", .required = "n2"};
+  const auto left = run(requeue());
+  EXPECT_REFUSED(left);
+  EXPECT_NE(left->detail.find("asks for n1 by name"), std::string::npos) << left->detail;
+  EXPECT_TRUE(slurm_.log.empty()) << slurm_.log.front();
+  // Its user asked for another node.
+  EXPECT_DONE(run(requeue("8")));
+  expect_moved("8");
+}
+
+TEST_F(SlurmActs, AWaitingSiblingThatAsksForTheBadNodeKeepsItsPlace) {
+  slurm_.jobs.clear();
+  slurm_.jobs["6"] = {.number = "6", .shown = "2_1", .array = "2", .tasks = "1", .nodes = "n[1-2]"};
+  slurm_.jobs["2"] = {.number = "2",
+                      .shown = "2_[2-4]",
+                      .array = "2",
+                      .tasks = "2-4",
+                      .state = "PENDING",
+                      .nodes = "",
+                      .reason = "Resources",
+                      .required = "n1"};
+  EXPECT_DONE(run(requeue("2_1")));
+  expect_moved("6");
+  EXPECT_EQ(slurm_.jobs["2"].excluded, "");
+}
+
 TEST_F(SlurmActs, SaysWhyAJobCannotBeRequeued) {
   slurm_.jobs["7"].batch = false;
   const auto interactive = run(requeue());

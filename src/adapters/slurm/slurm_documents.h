@@ -35,8 +35,9 @@ struct SlurmJob {
   std::string description;
   std::vector<std::string> nodes;
   std::vector<std::string> excluded;
-  std::uint32_t node_count = 0;  // text form only: asked for while it waits
-  std::string partitions;        // text form only: "train", "train,long"
+  std::uint32_t node_count = 0;       // text form only: asked for while it waits
+  std::string partitions;             // text form only: "train", "train,long"
+  std::vector<std::string> required;  // text form only: the nodes that its user asked for by name
   std::uint32_t restart = 0;
   bool batch = false;
   bool requeue = false;
@@ -58,7 +59,7 @@ Result<std::vector<SlurmJob>> parse_jobs_json(std::string_view text);
 
 /// squeue -o's and -O's formats: free text is left out, or stands last in fixed columns, so that no
 /// name can forge a field.
-inline constexpr std::string_view job_text_format = "%A|%i|%T|%F|%K|%U|%x|%N|%S|%e|%D|%P|%r";
+inline constexpr std::string_view job_text_format = "%A|%i|%T|%F|%K|%U|%x|%N|%S|%e|%D|%P|%n|%r";
 inline constexpr std::string_view job_text_columns =
     "JobID:16,RestartCnt:8,BatchFlag:4,Requeue:4,HetJobID:16,HetJobOffset:8,PriorityLong:24,exit_"
     "code:8,"

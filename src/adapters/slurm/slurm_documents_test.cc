@@ -135,10 +135,10 @@ std::string columns(const std::string& number, const std::string& restart,
 
 TEST(SlurmText, JobsWithoutJson) {
   const auto parsed = parse_jobs_text(
-      "12|12|FAILED|12|N/A|0|n9|n[1-2]|1795988547|1795988548|2|train|NonZeroExitCode\n"
-      "6|2_1|PENDING|2|1|1000|||1795988334|N/A|1|train|job requeued in held state\n"
-      "2|2_[2-4%1]|PENDING|2|2-4%1|1000|||N/A|N/A|1|train,long|JobArrayTaskLimit\n"
-      "15|14+1|RUNNING|15|N/A|0||n1|1795988549|NONE|1|train|None\n"
+      "12|12|FAILED|12|N/A|0|n9|n[1-2]|1795988547|1795988548|2|train||NonZeroExitCode\n"
+      "6|2_1|PENDING|2|1|1000|||1795988334|N/A|1|train|n[4-5]|job requeued in held state\n"
+      "2|2_[2-4%1]|PENDING|2|2-4%1|1000|||N/A|N/A|1|train,long||JobArrayTaskLimit\n"
+      "15|14+1|RUNNING|15|N/A|0||n1|1795988549|NONE|1|train||None\n"
       "a forged line|with|few|fields\n",
       columns("12", "0", "4294901746", "(null)") + columns("6", "1", "0", "faultline:a-1") +
           columns("2", "0", "4294901746", "(null)") +
@@ -157,6 +157,8 @@ TEST(SlurmText, JobsWithoutJson) {
   EXPECT_TRUE((*parsed)[3].held);
   EXPECT_EQ((*parsed)[3].id, "2_1");
   EXPECT_EQ((*parsed)[3].admin_comment, "faultline:a-1");
+  EXPECT_EQ((*parsed)[3].required, (Names{"n4", "n5"}));
+  EXPECT_TRUE((*parsed)[0].required.empty());
 }
 
 TEST(SlurmText, NodesWithoutJson) {

@@ -123,7 +123,7 @@ Status SlurmRequeue::exclude_from_waiting_siblings(const std::vector<SlurmJob>& 
   for (const auto& job : jobs) {
     const bool waits =
         !is_target(job) && !job.array_job.empty() && job.state == AttemptState::pending;
-    if (!waits || excludes(job)) continue;
+    if (!waits || excludes(job) || !asked_for(job).empty()) continue;
     const auto status = exclude(job);
     // conflict: it has just started; the next look meets it where it runs.
     if (!status && status.error().code != ErrorCode::conflict) return status.error();
@@ -163,6 +163,16 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_all() {
 }
 
 Result<SlurmRequeue::Step> SlurmRequeue::advance(const SlurmJob& job) {
+  if (const auto names = asked_for(job); !names.empty() && !hold_is_ours(job)) {
+    // Slurm would hold it for ever with BadConstraints. What its user wants instead, only they
+    // know.
+    return Step{
+        Progress::refused,
+        job.id + " asks for " + names +
+            " by name (--nodelist) and cannot run without; nothing was changed. Its user can "
+            "submit it again without, or `scontrol update jobid=" +
+            update_target(job) + " ReqNodeList=` once it waits"};
+  }
   switch (job.state) {
     case AttemptState::pending: return advance_pending(job);
     case AttemptState::running: return advance_running(job);
@@ -353,6 +363,16 @@ bool SlurmRequeue::on_excluded_node(const SlurmJob& job) const {
   return std::any_of(action_.nodes.begin(), action_.nodes.end(), [&](const auto& node) {
     return std::find(job.nodes.begin(), job.nodes.end(), node) != job.nodes.end();
   });
+}
+
+/// Those of the action's nodes that the job's own user asked for; "" if none.
+std::string SlurmRequeue::asked_for(const SlurmJob& job) const {
+  std::vector<std::string> names;
+  for (const auto& node : action_.nodes) {
+    if (std::find(job.required.begin(), job.required.end(), node) != job.required.end())
+      names.push_back(node);
+  }
+  return join(names, ",");
 }
 
 bool SlurmRequeue::is_target(const SlurmJob& job) const {

@@ -50,6 +50,7 @@ class SlurmRequeue {
   [[nodiscard]] bool excludes(const SlurmJob& job) const;
   [[nodiscard]] bool is_set_up(const SlurmJob& job) const;
   [[nodiscard]] bool on_excluded_node(const SlurmJob& job) const;
+  [[nodiscard]] std::string asked_for(const SlurmJob& job) const;
   [[nodiscard]] bool is_target(const SlurmJob& job) const;
   [[nodiscard]] bool hold_is_ours(const SlurmJob& job) const;
   [[nodiscard]] Outcome outcome(OutcomeStatus status, std::string detail,

@@ -17,7 +17,7 @@ bool digits(std::string_view text) {
 /// One line of job_text_format. nullopt if it is not one.
 std::optional<SlurmJob> read_line(std::string_view line) {
   const auto fields = split(line, '|');
-  constexpr std::size_t fields_min = 13;  // the reason, last, may itself hold a '|'
+  constexpr std::size_t fields_min = 14;  // the reason, last, may itself hold a '|'
   if (fields.size() < fields_min || !digits(fields[0])) return std::nullopt;
   SlurmJob job;
   job.number = fields[0];
@@ -45,7 +45,8 @@ std::optional<SlurmJob> read_line(std::string_view line) {
   job.end = instant_of(fields[9]);
   job.node_count = parse_number<std::uint32_t>(fields[10]).value_or(0);
   job.partitions = printable(fields[11], 256);
-  const auto reason_at = static_cast<std::size_t>(fields[12].data() - line.data());
+  job.required = hosts_of(fields[12]);
+  const auto reason_at = static_cast<std::size_t>(fields[13].data() - line.data());
   job.reason = printable(line.substr(reason_at), 256);
   return job;
 }
