@@ -1,5 +1,6 @@
 #include "agent/agent_state.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/small_file.h"
@@ -30,22 +31,33 @@ AgentState AgentState::load(std::filesystem::path file, std::string boot_id, Ins
   state.boot_id_ = std::move(boot_id);
   state.first_start_ = now;
   const auto content = read_small_file(state.file_, file_bytes_max);
-  const auto parsed =
-      content.ok() ? parse_json(content.value()) : Result<nlohmann::json>(content.error());
-  if (!parsed.ok() || !parsed->is_object()) return state;
-  const nlohmann::json& object = parsed.value();
+  if (!content.ok() && content.error().code == ErrorCode::not_found) return state;
+  const Status read = content.ok() ? state.read(*content, now) : Status(content.error());
+  if (!read.ok()) state.damage_ = read.error().message;
+  return state;
+}
+
+/// All of it or nothing: what a damaged file says of one log is not believed either.
+Status AgentState::read(std::string_view content, Instant now) {
+  const auto parsed = parse_json(content);
+  if (!parsed.ok()) return parsed.error();
+  const auto first = parse_instant(text_of(*parsed, "first_start"));
+  const std::string boot = text_of(*parsed, "boot_id");
+  const auto cursors = parsed->find("cursors");
+  const bool whole = first && cursors != parsed->end() && cursors->is_object() &&
+                     parsed->contains("boot_id") &&
+                     std::all_of(cursors->begin(), cursors->end(),
+                                 [](const auto& cursor) { return cursor.is_string(); });
+  if (!whole) return Error{ErrorCode::corrupt, "not what an agent writes"};
   // A first start in the future means that the clock was wrong then or is now. Believing it would
   // silence the node.
-  const auto first = parse_instant(text_of(object, "first_start"));
-  if (first && *first <= now) state.first_start_ = *first;
-  state.new_boot_ = text_of(object, "boot_id") != state.boot_id_;
-  const auto cursors = object.find("cursors");
-  if (cursors == object.end() || !cursors->is_object()) return state;
+  if (*first <= now) first_start_ = *first;
+  new_boot_ = boot != boot_id_;
   for (const auto& [source, cursor] : cursors->items()) {
-    if (!cursor.is_string() || state.cursors_.size() >= cursors_max) continue;
-    if (!state.new_boot_ || boot_aware(source)) state.cursors_[source] = cursor.get<std::string>();
+    if (cursors_.size() >= cursors_max) break;
+    if (!new_boot_ || boot_aware(source)) cursors_[source] = cursor.get<std::string>();
   }
-  return state;
+  return ok_status();
 }
 
 std::string AgentState::cursor(std::string_view source) const {

@@ -14,11 +14,14 @@ namespace faultline {
 
 class AgentState {
  public:
-  /// Reads the file; a missing or damaged one is a first start. `boot_id` is that of now: cursors
-  /// of another boot are kept only for sources that know boots themselves, /dev/kmsg and the
-  /// journal.
+  /// Reads the file; a missing or damaged one is a first start, and damage() tells which. `boot_id`
+  /// is that of now: cursors of another boot are kept only for sources that know boots themselves,
+  /// /dev/kmsg and the journal.
   static AgentState load(std::filesystem::path file, std::string boot_id, Instant now);
 
+  /// What is wrong with the file; "" if it was whole, or there was none. How far the logs had been
+  /// read is not known then.
+  [[nodiscard]] const std::string& damage() const { return damage_; }
   /// True if the last run was in another boot, or there was none.
   [[nodiscard]] bool new_boot() const { return new_boot_; }
   [[nodiscard]] Instant first_start() const { return first_start_; }
@@ -30,8 +33,11 @@ class AgentState {
   Status save();
 
  private:
+  Status read(std::string_view content, Instant now);
+
   std::filesystem::path file_;
   std::string boot_id_;
+  std::string damage_;
   Instant first_start_;
   bool new_boot_ = true;
   bool changed_ = true;

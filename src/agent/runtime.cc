@@ -65,11 +65,23 @@ void AgentRuntime::say_hello() {
                     {"boot_id", settings_.boot_id},
                     {"first_start", to_text(state_.first_start())}};
   outbox_.add(std::move(started));
+  if (!state_.damage().empty()) say_damage();
   if (!state_.new_boot()) return;
   Event boot = about_node(EventKind::node_boot);
   if (known(settings_.boot_time)) boot.observed_at = settings_.boot_time;
   boot.fields = {{"boot_id", settings_.boot_id}, {"boot_time", to_text(settings_.boot_time)}};
   outbox_.add(std::move(boot));
+}
+
+void AgentRuntime::say_damage() {
+  const std::string file = (settings_.state / "state.json").string();
+  counters_.add("agent_state_damaged_total");
+  spdlog::warn(
+      "{}: {}; how far the logs were read is lost: they are followed from their present end", file,
+      state_.damage());
+  Event gap = about_node(EventKind::source_gap);
+  gap.fields = {{"why", "state_damaged"}, {"log", printable(file, 1000)}};
+  outbox_.add(std::move(gap));
 }
 
 Status AgentRuntime::add_kernel_log(std::unique_ptr<LogSource> source) {
@@ -184,9 +196,11 @@ void AgentRuntime::rank_started(const LauncherPeer& peer, const LauncherMessage&
   outbox_.add(std::move(event));
   if (message.log.empty() || !ports_.follow) return;
   seen_job_logs_.insert(message.log);
-  const Status followed =
-      logs_.add(ports_.follow({message.log, peer.uid, message.log_start}), EventSource::job_log,
-                message.attempt, message.rank, [this](Event line) { take(std::move(line)); });
+  JobLog log{message.log, peer.uid, message.log_start};
+  // What this rank wrote before us may have been told: where we were is lost.
+  if (!state_.damage().empty() && message.at < state_.first_start()) log.start_at.reset();
+  const Status followed = logs_.add(ports_.follow(log), EventSource::job_log, message.attempt,
+                                    message.rank, [this](Event line) { take(std::move(line)); });
   if (!followed.ok())
     spdlog::warn("log of {} rank {}: {}", message.attempt.text(), message.rank,
                  followed.error().message);

@@ -89,6 +89,7 @@ class AgentRuntime {
   AgentRuntime(AgentSettings settings, AgentPorts ports, const Catalog& catalog, Counters& counters,
                std::unique_ptr<Spool> spool, AgentState state);
   void say_hello();
+  void say_damage();
   [[nodiscard]] Event about_node(EventKind kind) const;
   void take(Event event);
   void link_to_attempt(Event& event);

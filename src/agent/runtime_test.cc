@@ -575,16 +575,45 @@ TEST_F(RuntimeTest, ClockStepsNeitherSilenceTheNodeNorRepeatItsLines) {
   for (const auto& [id, times] : uplink_.deliveries) EXPECT_EQ(times, 1) << id;
 }
 
-TEST_F(RuntimeTest, DamagedStateIsAFirstStart) {
+TEST_F(RuntimeTest, DamagedStateIsAFirstStartAndSaid) {
+  run_for(seconds{1});
+  EXPECT_EQ(counters_.get("agent_state_damaged_total"), 0U) << "none is not a damaged one";
   runtime_.reset();
-  for (const std::string content :
-       {"", "{", "[]", "{\"cursors\":7}",
-        "{\"boot_id\":3,\"first_start\":\"x\",\"cursors\":{\"a\":1}}"}) {
+  const std::string first = R"("first_start":"2027-01-15T08:00:00.000000Z")";
+  std::uint64_t damaged = 0;
+  for (const std::string& content : std::vector<std::string>{
+           "", "{", "[]", R"({"cursors":7})",
+           R"({"boot_id":3,"first_start":"x","cursors":{"a":1}})",
+           R"({"boot_id":"boot-1",)" + first + R"(,"cursors":{"/var/log/kern.log":"0","a":1}})",
+           R"({"boot_id":"boot-1",)" + first + "}"}) {
+    xid(1);
     std::ofstream(folder_ / "state/state.json") << content;
     start();
     run_for(seconds{1});
+    EXPECT_EQ(counters_.get("agent_state_damaged_total"), ++damaged) << content;
+    EXPECT_TRUE(uplink_.of(EventKind::log_signature).empty()) << content;
   }
-  EXPECT_EQ(uplink_.of(EventKind::agent_started).size(), 5U);
+  EXPECT_EQ(uplink_.of(EventKind::agent_started).size(), 1 + damaged);
+  EXPECT_EQ(uplink_.of(EventKind::source_gap).size(), damaged);
+  EXPECT_EQ(uplink_.of(EventKind::source_gap)[0].field("why"), "state_damaged");
+  start();
+  EXPECT_EQ(counters_.get("agent_state_damaged_total"), damaged) << "it is whole again";
+}
+
+TEST_F(RuntimeTest, AfterADamagedStateARanksOldLinesAreNotToldAgain) {
+  LauncherMessage old = message(LauncherVerb::rank_started);
+  job_log_.text = "BOOM\n";
+  clock_.advance(seconds{1});
+  for (const char* content : {"{", ""}) {
+    runtime_.reset();
+    if (*content != '\0') std::ofstream(folder_ / "state/state.json") << content;
+    if (*content == '\0') fs::remove(folder_ / "state/state.json");
+    start();
+    door_.say(peer_, old);
+    run_for(seconds{1});
+    EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), *content == '\0' ? 1U : 0U)
+        << "a first start reads a rank's log from the rank's start";
+  }
 }
 
 }  // namespace
