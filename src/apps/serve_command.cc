@@ -63,7 +63,8 @@ Result<ControllerOptions> controller_options(const ServeOptions& options, const 
   out.mode = *mode;
   out.limits = *limits;
   out.scheduler_poll = std::chrono::milliseconds{options.poll_ms};
-  out.keep_events = std::chrono::hours{24} * options.keep_events_days;
+  out.keep = {std::chrono::hours{24} * options.keep_events_days,
+              std::chrono::hours{24} * options.keep_records_days};
   out.tests = {!options.test_command.empty(), options.test_after_drain, options.return_after_test};
   return out;
 }
@@ -212,6 +213,12 @@ CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
                    "deleted after this")
       ->capture_default_str()
       ->check(CLI::Range(1, 36500));
+  command
+      ->add_option("--keep-records-days", options.keep_records_days,
+                   "How long verdicts, acts, attempts and what people asked for are kept; what is "
+                   "open, or about a node out of service, always is")
+      ->capture_default_str()
+      ->check(CLI::Range(30, 36500));
   command->add_option("--poll-ms", options.poll_ms, "How often the scheduler is asked")
       ->capture_default_str()
       ->check(CLI::Range(100, 60000));

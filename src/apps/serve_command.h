@@ -32,6 +32,7 @@ struct ServeOptions {
       webhooks;  // [FORMAT=]URL, FORMAT generic (default), slack or alertmanager
   std::string webhook_secret_file;
   int keep_events_days = 90;
+  int keep_records_days = 400;
   int poll_ms = 1000;
   std::string log_level = "info";
 };

@@ -299,7 +299,7 @@ void Controller::judge_loop() {
     const Instant now = clock_.now();
     if (now - retained > std::chrono::hours{1}) {
       retained = now;
-      const auto removed = store_.retain(now, options_.keep_events);
+      const auto removed = store_.retain(now, options_.keep);
       if (removed) counters_.add("store_events_retired_total", *removed);
     }
   }

@@ -44,7 +44,7 @@ struct ControllerOptions {
   PolicyLimits limits;
   Duration scheduler_poll = std::chrono::milliseconds{1000};
   Duration agent_lost_after = std::chrono::seconds{30};
-  Duration keep_events = std::chrono::hours{24 * 90};
+  Retention keep;
   std::size_t inbox_events_max = 100000;  // beyond this agents are told to keep their spool
   NodeTests tests;                        // the actuator's node test, and what it is used for
 };

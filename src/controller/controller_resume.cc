@@ -10,6 +10,7 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t replay_events_max = 200000;
+constexpr std::size_t alive_attempts_max = 16384;
 // The scheduler's nodes as they were seen last, for questions and for the next life.
 constexpr const char* nodes_value = "scheduler.nodes";
 constexpr const char* nodes_seen_at_value = "scheduler.nodes_seen_at";
@@ -84,7 +85,7 @@ void Controller::resume_watch() {
 /// A long run began before the replayed window; without its beginning nobody knows where its ranks
 /// are.
 Status Controller::replay_running_attempts(Instant since) {
-  const auto attempts = store_.attempts({open_verdicts_max, {}});
+  const auto attempts = store_.attempts_alive_since(since, alive_attempts_max);
   if (!attempts) return attempts.error();
   for (const auto& attempt : *attempts) {
     if (ended(attempt.state)) continue;

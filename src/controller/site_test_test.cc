@@ -8,8 +8,10 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "controller/controller.h"
+#include "controller/forwarding_store.h"
 
 namespace faultline {
 namespace {
@@ -212,6 +214,51 @@ class SiteTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
   FakeSite site_{clock_};
 };
+
+/// Writes that a node is drained only when the next state of it is on its way, or a while after the
+/// test that follows was decided.
+class SlowStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Status put_decision(const Decision& decision) override {
+    const auto status = store_.put_decision(decision);
+    if (decision.action.kind == ActionKind::test_node && decision.ruling == Ruling::act)
+      test_decided_ = true;
+    return status;
+  }
+  Status put_node_state(const NodeState& state) override {
+    const SystemClock clock;
+    if (state.phase == NodePhase::drained && !std::exchange(drained_, true)) {
+      for (int i = 0; i < 200 && !test_decided_; ++i) clock.sleep(milliseconds{50});
+      for (int i = 0; i < 10 && !overtaken_; ++i) clock.sleep(milliseconds{50});
+    }
+    const auto status = store_.put_node_state(state);
+    if (state.phase == NodePhase::testing) overtaken_ = true;
+    return status;
+  }
+
+ private:
+  std::atomic<bool> test_decided_{false};
+  std::atomic<bool> overtaken_{false};
+  bool drained_ = false;  // on the thread that drains alone, until it is past
+};
+
+TEST_F(SiteTest, TheStoreKeepsTheOrderOfANodesStatesWhoeverWritesThem) {
+  SlowStore slow(*store_);
+  options_.tests.after_drain = true;
+  Controller life(catalog(), slow, site_, site_, nullptr, clock_, counters_, options_);
+  ASSERT_TRUE(life.start().ok());
+  ASSERT_TRUE(eventually([&] { return life.health().scheduler_answers; }));
+  ASSERT_TRUE(life.take_events("n3", {fell_off_bus("n3")}).ok());
+  EXPECT_TRUE(eventually([&] { return site_.did("test_node node:n3"); }));
+  EXPECT_TRUE(eventually([&] { return store_->node_history("n3")->size() >= 4; }));
+  life.stop();
+  std::vector<NodePhase> phases;
+  const auto history = store_->node_history("n3");
+  for (const auto& state : *history) phases.push_back(state.phase);
+  EXPECT_EQ(phases, (std::vector{NodePhase::suspected, NodePhase::drained, NodePhase::testing,
+                                 NodePhase::drained}));
+}
 
 TEST_F(SiteTest, ANodeThatAJobAccusesAndThatFailsItsTestIsDrained) {
   site_.on_test = [](const Action&) { return OutcomeStatus::failed; };

@@ -48,14 +48,49 @@ UPDATE history SET at = CAST(strftime('%s', 'now') AS INTEGER) * 1000000000;
 CREATE INDEX history_at ON history (at);
 )sql";
 
-constexpr std::array migrations = {version_1, version_2};
+// A run that has not ended ends at the end of time: what ran at some time is looked for at each
+// start, among years of runs. The id tells a store from other programs' databases; it spells
+// "fltn".
+constexpr const char* version_3 = R"sql(
+ALTER TABLE attempts ADD COLUMN ended_at INTEGER NOT NULL DEFAULT 9223372036854775807;
+UPDATE attempts SET ended_at = max(started_at, json_extract(body, '$.ended_ns'))
+  WHERE json_extract(body, '$.state') NOT IN ('pending', 'running', 'completing', 'unknown');
+CREATE INDEX attempts_ended ON attempts (ended_at);
+CREATE VIEW out_of_service AS
+  SELECT node, json_extract(body, '$.verdict') AS verdict, json_extract(body, '$.action') AS action
+  FROM node_states WHERE json_extract(body, '$.phase') <> 'in_service';
+PRAGMA application_id = 0x666c746e;
+)sql";
+constexpr std::int64_t our_application_id = 0x666c746e;
+constexpr std::int64_t first_version_with_id = 3;
 
-Result<std::int64_t> version_of(Database& database) {
-  auto statement = database.prepare("PRAGMA user_version");
+constexpr std::array migrations = {version_1, version_2, version_3};
+
+/// The one number that `sql` gives.
+Result<std::int64_t> number_of(Database& database, const char* sql) {
+  auto statement = database.prepare(sql);
   if (!statement) return statement.error();
   const auto row = statement.value().step();
   if (!row) return row.error();
   return statement->integer(0);
+}
+
+Result<std::int64_t> version_of(Database& database) {
+  return number_of(database, "PRAGMA user_version");
+}
+
+/// A store from before there was an id has a version and these tables; a new one has nothing yet.
+Result<bool> without_id_is_ours(Database& database) {
+  const auto things = number_of(database, "SELECT count(*) FROM sqlite_master");
+  if (!things) return things.error();
+  const auto version = version_of(database);
+  if (!version) return version.error();
+  if (*things == 0) return *version == 0;
+  const auto tables = number_of(database,
+                                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name "
+                                "IN ('events', 'node_states', 'named_values')");
+  if (!tables) return tables.error();
+  return *tables == 3 && *version > 0 && *version < first_version_with_id;
 }
 
 Status apply(Database& database, std::size_t version) {
@@ -67,6 +102,18 @@ Status apply(Database& database, std::size_t version) {
 }
 
 }  // namespace
+
+Status check_ours(Database& database) {
+  const auto id = number_of(database, "PRAGMA application_id");
+  if (!id) return id.error();
+  if (*id == our_application_id) return ok_status();
+  const auto ours = *id == 0 ? without_id_is_ours(database) : Result<bool>(false);
+  if (!ours) return ours.error();
+  if (*ours) return ok_status();
+  return Error{ErrorCode::invalid_argument,
+               "it is a database of another program, and was left as it is: --store names a file "
+               "of faultline's own"};
+}
 
 Status check_version(Database& database) {
   const auto version = version_of(database);

@@ -16,6 +16,9 @@ Status migrate(Database& database, const std::filesystem::path& file);
 /// The same for one that is only read; not_found if there is nothing in it.
 Status check_readable(Database& database);
 
+/// invalid_argument if another program made it. Changes nothing.
+Status check_ours(Database& database);
+
 /// Refuses a version that this program does not read.
 Status check_version(Database& database);
 

@@ -1,5 +1,7 @@
 #include "store/sqlite.h"
 
+#include <sys/stat.h>
+
 namespace faultline::sqlite {
 namespace {
 
@@ -95,13 +97,25 @@ Database::~Database() {
   sqlite3_close_v2(handle_);
 }
 
+std::optional<Database::FileId> Database::file_id(const char* path) {
+  struct stat status {};
+  if (::stat(path, &status) != 0) return std::nullopt;
+  return FileId{status.st_dev, status.st_ino};
+}
+
 Status Database::check_in_place() {
+  const char* path = sqlite3_db_filename(handle_, "main");
   int moved = 0;
   // One stat of the path against the file that is open.
   sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-  if (moved == 0) return ok_status();
+  // SQLite does not ask that of the log. It opens it with the first statement and keeps it open, so
+  // that its inode is not given away.
+  const char* log_path = sqlite3_filename_wal(path);
+  const auto log = file_id(log_path);
+  if (!log_) log_ = log;
+  if (moved == 0 && log == log_) return ok_status();
   return Error{ErrorCode::unavailable,
-               std::string("the database under ") + sqlite3_db_filename(handle_, "main") +
+               std::string("the database under ") + (moved != 0 ? path : log_path) +
                    " was replaced or deleted while it was open: nothing is written into the old "
                    "one; put it back or restart to use what is there now"};
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,8 +53,8 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   /// `sql` must be a string literal: it is the key of the cache of prepared statements.
-  /// unavailable if the file is not the one under its path any more: what went into it would be
-  /// lost, and what came out of it is not what others see.
+  /// unavailable if the file, or its write-ahead log, is not the one under its path any more: what
+  /// went into it would be lost, and what came out of it is not what others see.
   Result<Statement> prepare(const char* sql);
   Status execute(const std::string& script);
   /// Rows changed by the last statement.
@@ -63,10 +64,13 @@ class Database {
   Status copy_to(const std::filesystem::path& file);
 
  private:
+  using FileId = std::pair<std::uint64_t, std::uint64_t>;  // device and inode
+  static std::optional<FileId> file_id(const char* path);
   explicit Database(sqlite3* handle) : handle_(handle) {}
   Status check_in_place();
   sqlite3* handle_;
   std::map<const char*, sqlite3_stmt*> prepared_;
+  std::optional<FileId> log_;  // the write-ahead log as it was seen first
 };
 
 /// The current error of `handle` as a value: full disk, damage, busy and the rest told apart, with

@@ -37,6 +37,7 @@ class SqliteStore final : public Store {
 
   Status put_attempt(const Attempt& attempt) override;
   Result<std::vector<Attempt>> attempts(const Page& page) override;
+  Result<std::vector<Attempt>> attempts_alive_since(Instant since, std::size_t limit) override;
   Status put_node_state(const NodeState& state) override;
   Result<std::vector<NodeState>> node_states() override;
   Result<std::vector<NodeState>> node_history(const std::string& node) override;
@@ -52,12 +53,13 @@ class SqliteStore final : public Store {
   Status put_value(const std::string& name, const std::string& value) override;
   Result<std::optional<std::string>> value(const std::string& name) override;
 
-  Result<std::uint64_t> retain(Instant now, Duration keep) override;
+  Result<std::uint64_t> retain(Instant now, const Retention& keep) override;
   Status backup(const std::filesystem::path& to) override;
 
  private:
   /// Keeps an earlier or present state of a noun for the audit.
   Status remember(std::string_view noun, std::string_view id, Instant at, std::string_view body);
+  Status forget_records(Instant before);
   Result<std::vector<PersonRequest>> read_requests(sqlite::Statement statement);
 
   std::unique_ptr<sqlite::Database> database_;

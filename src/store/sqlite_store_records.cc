@@ -8,11 +8,23 @@ namespace faultline {
 using sqlite::ns;
 using sqlite::read_all;
 
+namespace {
+
+/// A run that has not ended is alive at any time.
+Instant end_of(const Attempt& attempt) {
+  if (!ended(attempt.state)) return Instant::max();
+  return known(attempt.ended_at) ? attempt.ended_at : attempt.started_at;
+}
+
+}  // namespace
+
 Status SqliteStore::put_attempt(const Attempt& attempt) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(
-      put, "INSERT OR REPLACE INTO attempts (job, restart, started_at, body) VALUES (?,?,?,?)");
+  FAULTLINE_SQL(put,
+                "INSERT OR REPLACE INTO attempts (job, restart, started_at, ended_at, body) VALUES "
+                "(?,?,?,?,?)");
   put.bind(attempt.id.job).bind(std::int64_t{attempt.id.restart}).bind(ns(attempt.started_at));
+  put.bind(ns(end_of(attempt)));
   return put.bind(dump(to_json(attempt))).run();
 }
 
@@ -22,6 +34,15 @@ Result<std::vector<Attempt>> SqliteStore::attempts(const Page& page) {
                 "SELECT body FROM attempts WHERE started_at >= ? ORDER BY started_at DESC, job, "
                 "restart DESC LIMIT ?");
   select.bind(ns(page.since)).bind(static_cast<std::int64_t>(page.limit));
+  return read_all<Attempt>(std::move(select), attempt_from_json);
+}
+
+Result<std::vector<Attempt>> SqliteStore::attempts_alive_since(Instant since, std::size_t limit) {
+  const std::lock_guard lock(mutex_);
+  FAULTLINE_SQL(select,
+                "SELECT body FROM attempts WHERE ended_at >= ? ORDER BY started_at DESC, job, "
+                "restart DESC LIMIT ?");
+  select.bind(ns(since)).bind(static_cast<std::int64_t>(limit));
   return read_all<Attempt>(std::move(select), attempt_from_json);
 }
 
@@ -138,17 +159,6 @@ Result<std::optional<std::string>> SqliteStore::value(const std::string& name) {
   const auto row = select.step();
   if (!row) return row.error();
   return *row ? std::optional(select.text(0)) : std::nullopt;
-}
-
-Result<std::uint64_t> SqliteStore::retain(Instant now, Duration keep) {
-  const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(forget, "DELETE FROM history WHERE at < ?");
-  FAULTLINE_TRY(forget.bind(ns(now - keep)).run());
-  FAULTLINE_SQL(remove,
-                "DELETE FROM events WHERE received_at < ? AND NOT EXISTS (SELECT 1 FROM evidence "
-                "WHERE event = events.id)");
-  FAULTLINE_TRY(remove.bind(ns(now - keep)).run());
-  return static_cast<std::uint64_t>(database_->changes());
 }
 
 Status SqliteStore::backup(const std::filesystem::path& to) {

@@ -10,22 +10,51 @@ namespace {
 /// start may take.
 constexpr std::uintmax_t full_check_bytes_max = 32ULL << 20;
 
+Error damaged(const std::string& how) {
+  return {ErrorCode::corrupt,
+          "the store is damaged: move it aside, with its -wal, and put back a copy made by "
+          "`faultline store backup` (" +
+              how + ")"};
+}
+
+/// 0 if there is none.
+std::uintmax_t bytes_of(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(file, error);
+  return error ? 0 : bytes;
+}
+
+/// SQLite throws a log away whose database is empty, with all that was committed into it.
+Status check_not_emptied(const std::filesystem::path& file) {
+  if (bytes_of(file) > 0 || bytes_of(file.string() + "-wal") == 0) return ok_status();
+  return damaged("it is empty or missing, and its log is not");
+}
+
+/// SQLite reads what is missing of the last page as zeros. While there is a log, a page that is
+/// half written is written again from it.
+Status check_whole_pages(sqlite::Database& database, const std::filesystem::path& file) {
+  if (bytes_of(file.string() + "-wal") > 0) return ok_status();
+  auto statement = database.prepare("PRAGMA page_size");
+  if (!statement) return statement.error();
+  const auto row = statement.value().step();
+  if (!row) return row.error();
+  const auto page_bytes = static_cast<std::uintmax_t>(statement->integer(0));
+  if (page_bytes > 0 && bytes_of(file) % page_bytes == 0) return ok_status();
+  return damaged("its last page is cut");
+}
+
 /// A file cut short opens without complaint and fails later, at the worst moment; so it is looked
 /// at here.
 Status check_intact(sqlite::Database& database, const std::filesystem::path& file) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(file, error);
-  if (error || bytes > full_check_bytes_max) return ok_status();
+  FAULTLINE_TRY(check_whole_pages(database, file));
+  if (bytes_of(file) > full_check_bytes_max) return ok_status();
   auto statement = database.prepare("PRAGMA quick_check(1)");
   if (!statement) return statement.error();
   const auto row = statement.value().step();
   if (!row) return row.error();
   const std::string answer = *row ? statement->text(0) : "no answer";
   if (answer == "ok") return ok_status();
-  return Error{
-      ErrorCode::corrupt,
-      "the store is damaged: move it aside and put back a copy made by `faultline store backup` (" +
-          answer + ")"};
+  return damaged(answer);
 }
 
 Status prepare_for_writing(sqlite::Database& database, const std::filesystem::path& file) {
@@ -54,10 +83,14 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file, Ac
     return Error{ErrorCode::invalid_argument,
                  file.string() + " is not a file: --store names the database itself"};
   }
+  if (const auto there = check_not_emptied(file); !there)
+    return there.error().with_context(file.string());
   auto database = sqlite::Database::open(file, read_only);
   if (!database) return database.error();
   if (const auto intact = check_intact(**database, file); !intact)
     return intact.error().with_context(file.string());
+  if (const auto ours = sqlite::check_ours(**database); !ours)
+    return ours.error().with_context(file.string());
   // Who may write the store may approve and return: it is its owner's alone
   // (docs/decisions/0007-people.md).
   if (!read_only)

@@ -47,10 +47,20 @@ struct Page {
   Instant since;  // unknown: from the beginning
 };
 
+/// How long things are kept.
+struct Retention {
+  /// Events that no verdict refers to, and the earlier states of nouns.
+  Duration events = std::chrono::hours{24 * 90};
+  /// Attempts, verdicts, decisions, acts, incidents and what people asked for. The default is a
+  /// year and some, so that the same season of last year can be looked at.
+  Duration records = std::chrono::hours{24 * 400};
+};
+
 class Store {
  public:
   /// Opens or creates. Runs migrations (read_write) after copying the file to FILE.before-vN.
-  /// corrupt if the file is damaged, with what to do; unavailable if a newer faultline wrote it.
+  /// corrupt if the file is damaged, with what to do; unavailable if a newer faultline wrote it;
+  /// invalid_argument, and nothing is changed, if it is another program's database.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& file, Access access);
   virtual ~Store() = default;
 
@@ -83,6 +93,9 @@ class Store {
 
   virtual Status put_attempt(const Attempt& attempt) = 0;
   virtual Result<std::vector<Attempt>> attempts(const Page& page) = 0;  // newest first
+  /// Those that run, as far as is known, or ended at `since` or later: the newest `limit`, newest
+  /// first.
+  virtual Result<std::vector<Attempt>> attempts_alive_since(Instant since, std::size_t limit) = 0;
   virtual Status put_node_state(const NodeState& state) = 0;
   virtual Result<std::vector<NodeState>> node_states() = 0;
   virtual Result<std::vector<NodeState>> node_history(const std::string& node) = 0;
@@ -101,9 +114,10 @@ class Store {
   virtual Status put_value(const std::string& name, const std::string& value) = 0;
   virtual Result<std::optional<std::string>> value(const std::string& name) = 0;
 
-  /// Deletes events older than `keep` that no verdict refers to, and the earlier states of nouns
-  /// that were taken longer ago: the newest state of each stays. Returns how many events.
-  virtual Result<std::uint64_t> retain(Instant now, Duration keep) = 0;
+  /// Deletes what is older than `keep`, in one transaction. Of the records stay those that are not
+  /// over: attempts that run, acts without a final outcome, what concerns a node that is out of
+  /// service, and whatever led to what stays. Returns how many events went.
+  virtual Result<std::uint64_t> retain(Instant now, const Retention& keep) = 0;
   /// A consistent copy while in use.
   virtual Status backup(const std::filesystem::path& to) = 0;
 };

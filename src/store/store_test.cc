@@ -1,17 +1,10 @@
 #include "store/store.h"
 
-#include <gtest/gtest.h>
-#include <sys/resource.h>
-
-#include <csignal>
-
-#include <algorithm>
 #include <fstream>
 
 #include "base/clock.h"
-#include "store/schema.h"
 #include "store/sqlite.h"
-#include "store/sqlite_store.h"
+#include "store/store_fixture.h"
 
 namespace faultline {
 namespace {
@@ -19,70 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::hours;
 using std::chrono::seconds;
-
-class StoreTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::replace(name.begin(), name.end(), '/', '-');  // of a test with parameters
-    folder_ =
-        fs::temp_directory_path() / ("faultline-store-" + std::to_string(::getpid()) + "-" + name);
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    file_ = folder_ / "faultline.db";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::unique_ptr<Store> open() {
-    auto store = Store::open(file_, Access::read_write);
-    EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
-    return store.ok() ? std::move(store).value() : nullptr;
-  }
-
-  static Event event(int number) {
-    Event event;
-    event.source = EventSource::kernel_log;
-    event.reporter = "n3";
-    event.subject = Subject::of_gpu("n3", "0000:3b:00.0");
-    event.attempt = AttemptId{"7_2", 1};
-    event.observed_at = Instant{seconds{1000 + number}};
-    event.received_at = Instant{seconds{2000 + number}};
-    event.signature = "xid.48";
-    event.fields = {{"xid", "48"}, {"odd", "a\"b\\c\n\xC3\xA9"}};
-    event.raw = {"/dev/kmsg", static_cast<std::uint64_t>(number), "boot-1", "NVRM: Xid ..."};
-    event.id = make_event_id(event);
-    return event;
-  }
-  static Verdict verdict(const std::string& id, VerdictStatus status) {
-    Verdict verdict;
-    verdict.id = id;
-    verdict.detector = "node_fault";
-    verdict.cause = "gpu.ecc_uncorrectable";
-    verdict.subject = Subject::of_gpu("n3", "0000:3b:00.0");
-    verdict.status = status;
-    verdict.confidence = 0.95;
-    verdict.updated_at = Instant{seconds{3000}};
-    verdict.evidence = {event(1).id};
-    verdict.witnesses = {EventSource::kernel_log};
-    return verdict;
-  }
-  static Action action(const std::string& id) {
-    Action action;
-    action.id = id;
-    action.decision = "d-1";
-    action.kind = ActionKind::requeue_excluding;
-    action.subject = Subject::of_job("7_2");
-    action.attempt = AttemptId{"7_2", 1};
-    action.nodes = {"n3"};
-    action.dry_run = false;
-    return action;
-  }
-  static Outcome outcome(const std::string& id, OutcomeStatus status, bool retryable = false) {
-    return {id, status, Instant{seconds{5000}}, "seen", {"scontrol update"}, retryable};
-  }
-
-  fs::path folder_, file_;
-};
 
 TEST_F(StoreTest, KeepsEveryFieldOfAnEvent) {
   auto store = open();
@@ -159,109 +88,35 @@ TEST_F(StoreTest, AnOutcomeWithoutAnIntentIsRefused) {
             ErrorCode::conflict);
 }
 
-TEST_F(StoreTest, RetentionKeepsTheEvidenceOfVerdicts) {
-  auto store = open();
-  ASSERT_TRUE(store->append_events({event(1), event(2)}).ok());
-  ASSERT_TRUE(store->put_verdict(verdict("v-1", VerdictStatus::confirmed)).ok());
-  EXPECT_EQ(store->retain(Instant{seconds{2002}} + hours{1}, hours{1}).value(),
-            0u);  // boundary: exactly `keep` old
-  EXPECT_EQ(store->retain(Instant{seconds{2003}} + hours{1}, hours{1}).value(), 1u);
-  EXPECT_TRUE(store->event(event(1).id).value().has_value());
-  EXPECT_FALSE(store->event(event(2).id).value().has_value());
-}
-
-// The newest state of a noun is never old; the earlier ones go with the events of their time.
-TEST_F(StoreTest, RetentionCoversHistory) {
-  auto store = open();
-  const auto put = [&](VerdictStatus status, int at) {
-    Verdict state = verdict("v-1", status);
-    state.updated_at = Instant{seconds{at}};
-    ASSERT_TRUE(store->put_verdict(state).ok());
-  };
-  put(VerdictStatus::suspected, 1000);
-  put(VerdictStatus::confirmed, 2000);
-  ASSERT_TRUE(
-      store->put_node_state({"n3", NodePhase::drained, Instant{seconds{1000}}, {}, {}, {}, {}, {}})
-          .ok());
-  ASSERT_TRUE(store->retain(Instant{seconds{1000}} + hours{1}, hours{1}).ok());  // boundary
-  EXPECT_EQ(store->verdict_history("v-1")->size(), 2u);
-  ASSERT_TRUE(store->retain(Instant{seconds{1001}} + hours{1}, hours{1}).ok());
-  ASSERT_EQ(store->verdict_history("v-1")->size(), 1u);
-  EXPECT_EQ(store->verdict_history("v-1")->front().status, VerdictStatus::confirmed);
-  ASSERT_TRUE(store->retain(Instant{seconds{3000}} + hours{1}, hours{1}).ok());
-  EXPECT_TRUE(store->verdict_history("v-1")->empty());
-  EXPECT_TRUE(store->node_history("n3")->empty());
-  EXPECT_EQ(store->verdict("v-1").value()->status, VerdictStatus::confirmed);
-  EXPECT_EQ(store->node_states()->front().phase, NodePhase::drained);
-}
-
 TEST_F(StoreTest, AStoreOfTheFirstVersionIsBroughtForward) {
   {
     auto store = open();
     ASSERT_TRUE(store->put_verdict(verdict("v-1", VerdictStatus::confirmed)).ok());
+    for (const auto state : {AttemptState::running, AttemptState::failed}) {
+      Attempt run = attempt(state == AttemptState::running ? "1" : "2", state);
+      ASSERT_TRUE(store->put_attempt(run).ok());
+    }
   }
   {
     auto database = sqlite::Database::open(file_, false);
     ASSERT_TRUE((*database)
                     ->execute("DROP INDEX history_at; ALTER TABLE history DROP COLUMN at; "
-                              "PRAGMA user_version = 1")
+                              "DROP VIEW out_of_service; DROP INDEX attempts_ended; "
+                              "ALTER TABLE attempts DROP COLUMN ended_at; "
+                              "PRAGMA application_id = 0; PRAGMA user_version = 1")
                     .ok());
   }
   auto store = open();
   ASSERT_NE(store, nullptr);
-  EXPECT_TRUE(fs::exists(file_.string() + ".before-v2"));
+  EXPECT_TRUE(fs::exists(file_.string() + ".before-v3"));
+  const auto alive = store->attempts_alive_since(Instant{seconds{9000}}, 10).value();
+  ASSERT_EQ(alive.size(), 1u);
+  EXPECT_EQ(alive[0].id.job, "1");
   // What has no time of its own is as old as the migration, so it does not go at once.
-  ASSERT_TRUE(store->retain(SystemClock().now(), hours{1}).ok());
+  ASSERT_TRUE(store->retain(SystemClock().now(), {hours{1}}).ok());
   EXPECT_EQ(store->verdict_history("v-1")->size(), 1u);
-  ASSERT_TRUE(store->retain(SystemClock().now() + hours{2}, hours{1}).ok());
+  ASSERT_TRUE(store->retain(SystemClock().now() + hours{2}, {hours{1}}).ok());
   EXPECT_TRUE(store->verdict_history("v-1")->empty());
-}
-
-/// What an operator may do to a file that is open.
-using Mishap = void (*)(const fs::path&);
-class ReplacedStore : public StoreTest, public ::testing::WithParamInterface<Mishap> {};
-
-TEST_P(ReplacedStore, IsNoticedAtTheNextWriteAndRead) {
-  auto store = open();
-  ASSERT_TRUE(store->append_events({event(1)}).ok());
-  fs::copy_file(file_, folder_ / "other.db");
-  GetParam()(file_);
-  for (const Status& status : {Status(store->append_events({event(2)}) ? ok_status() : Error{}),
-                               store->put_verdict(verdict("v-1", VerdictStatus::confirmed)),
-                               store->record_intent(action("a-1"), Instant{seconds{1}}),
-                               store->put_value("scheduler.nodes", "[]")}) {
-    EXPECT_FALSE(status.ok());
-  }
-  const auto intent = store->record_intent(action("a-1"), Instant{seconds{1}});
-  ASSERT_FALSE(intent.ok());
-  // Not conflict, which would mean that the intent is on record.
-  EXPECT_EQ(intent.error().code, ErrorCode::unavailable);
-  EXPECT_NE(intent.error().message.find("replaced or deleted"), std::string::npos);
-  EXPECT_NE(intent.error().message.find("restart"), std::string::npos);
-  EXPECT_FALSE(store->events({}).ok());
-}
-
-INSTANTIATE_TEST_SUITE_P(Mishaps, ReplacedStore,
-                         ::testing::Values([](const fs::path& file) { fs::remove(file); },
-                                           [](const fs::path& file) {
-                                             fs::rename(file, file.string() + ".away");
-                                           },
-                                           [](const fs::path& file) {
-                                             fs::rename(file.parent_path() / "other.db", file);
-                                           },
-                                           [](const fs::path& file) {
-                                             fs::rename(file.parent_path(),
-                                                        file.parent_path().string() + "-away");
-                                             fs::create_directories(file.parent_path());
-                                             fs::remove_all(file.parent_path().string() + "-away");
-                                           }));
-
-TEST_F(StoreTest, AFileThatIsPutBackIsTheSameStore) {
-  auto store = open();
-  fs::rename(file_, folder_ / "away.db");
-  EXPECT_FALSE(store->append_events({event(1)}).ok());
-  fs::rename(folder_ / "away.db", file_);
-  EXPECT_TRUE(store->append_events({event(1)}).ok());
 }
 
 TEST_F(StoreTest, ReadsWhileAnotherProcessWouldWrite) {
@@ -295,6 +150,24 @@ TEST_F(StoreTest, WhatIsNoFileOrHasNoTablesSaysSo) {
   EXPECT_TRUE(Store::open(file_, Access::read_write).ok());
 }
 
+// A run of months lies behind thousands that came and went since.
+TEST_F(StoreTest, FindsWhatRunsAmongAllThatRan) {
+  auto store = open();
+  ASSERT_TRUE(store->put_attempt(attempt("long", AttemptState::running)).ok());
+  for (const char* job : {"1", "2", "3"}) {
+    Attempt over = attempt(job, AttemptState::completed);
+    over.started_at = Instant{seconds{5000}};
+    over.ended_at = Instant{seconds{6000}};
+    ASSERT_TRUE(store->put_attempt(over).ok());
+  }
+  EXPECT_EQ(store->attempts_alive_since(Instant{seconds{6000}}, 10)->size(), 4u) << "boundary";
+  const auto alive = store->attempts_alive_since(Instant{seconds{6001}}, 1).value();
+  ASSERT_EQ(alive.size(), 1u);
+  EXPECT_EQ(alive[0].id.job, "long");
+  ASSERT_TRUE(store->put_attempt(attempt("long", AttemptState::failed)).ok());
+  EXPECT_TRUE(store->attempts_alive_since(Instant{seconds{6001}}, 10)->empty()) << "it ended";
+}
+
 TEST_F(StoreTest, RefusesAStoreOfANewerProgram) {
   open();
   {
@@ -315,128 +188,6 @@ TEST_F(StoreTest, ABackupIsAWholeStore) {
   auto copy = Store::open(folder_ / "copy.db", Access::read_only);
   ASSERT_TRUE(copy.ok());
   EXPECT_EQ((*copy)->events({}).value().size(), 1u);
-}
-
-TEST_F(StoreTest, AFullDiskLosesNothingAndSaysSo) {
-  open();
-  auto database = sqlite::Database::open(file_, false);
-  ASSERT_TRUE(database.ok());
-  ASSERT_TRUE((*database)->execute("PRAGMA max_page_count = 60").ok());
-  SqliteStore store(std::move(database).value());
-  int taken = 0;
-  Result<std::vector<Event>> last = std::vector<Event>{};
-  while (taken < 5000) {
-    last = store.append_events({event(taken)});
-    if (!last) break;
-    ++taken;
-  }
-  ASSERT_FALSE(last.ok());
-  EXPECT_EQ(last.error().code, ErrorCode::exhausted);
-  EXPECT_NE(last.error().message.find("free space"), std::string::npos);
-  EXPECT_EQ(store.events({10000, {}}).value().size(), static_cast<std::size_t>(taken));
-}
-
-/// While it lives, no file of this process grows beyond `bytes`: a write stops in its midst.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    ::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, SIG_DFL);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit before_{};
-};
-
-// The log of a commit that stops half way, at any byte: that commit is refused, those before it
-// stay, and once there is room the store goes on.
-TEST_F(StoreTest, AWriteThatStopsHalfWayLosesNothing) {
-  for (const rlim_t room : {1, 24, 2000, 4119, 4120, 4121, 9000}) {
-    SetUp();
-    auto store = open();
-    ASSERT_TRUE(store->append_events({event(1)}).ok());
-    {
-      const FileSizeLimit limit(fs::file_size(file_.string() + "-wal") + room);
-      Status last = ok_status();
-      for (int i = 2; i < 50 && last.ok(); ++i)
-        last = store->record_intent(action("a-" + std::to_string(i)), Instant{seconds{1}});
-      ASSERT_FALSE(last.ok()) << room;
-      EXPECT_NE(last.error().code, ErrorCode::conflict) << "which would say that it is on record";
-    }
-    const auto intents = store->open_intents().value().size();
-    EXPECT_EQ(store->events({}).value().size(), 1u) << room;
-    EXPECT_EQ(store->append_events({event(2)}).value().size(), 1u) << room;
-    store.reset();
-    store = open();
-    ASSERT_NE(store, nullptr) << room;
-    EXPECT_EQ(store->events({}).value().size(), 2u) << room;
-    EXPECT_EQ(store->open_intents().value().size(), intents) << room;
-  }
-}
-
-// A database cut at any byte either opens with what was committed, or is refused as damaged; it
-// never crashes and never gives half a noun.
-TEST_F(StoreTest, ADatabaseCutAnywhereIsRefusedOrWhole) {
-  {
-    auto store = open();
-    for (int i = 0; i < 30; ++i) ASSERT_TRUE(store->append_events({event(i)}).ok());
-    ASSERT_TRUE(store->record_intent(action("a-1"), Instant{seconds{1}}).ok());
-  }
-  std::ifstream in(file_, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
-  ASSERT_GT(bytes.size(), 4096u);
-  const fs::path cut = folder_ / "cut.db";
-  int refused = 0;
-  for (std::size_t length = 1; length < bytes.size(); length += 997) {
-    fs::remove(cut);
-    fs::remove(cut.string() + "-wal");
-    std::ofstream(cut, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(length));
-    const auto store = Store::open(cut, Access::read_write);
-    if (!store) {
-      ++refused;
-      EXPECT_EQ(store.error().code, ErrorCode::corrupt) << length << ": " << store.error().message;
-      continue;
-    }
-    const auto events = (*store)->events({});
-    if (events) {
-      EXPECT_LE(events->size(), 30u);
-    }
-  }
-  EXPECT_GT(refused, 0);
-}
-
-// The write-ahead log cut anywhere: a prefix of the commits is there, in order.
-TEST_F(StoreTest, AWriteAheadLogCutAnywhereLeavesAPrefix) {
-  auto store = open();
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(store->append_events({event(i)}).ok());
-  std::ifstream main_in(file_, std::ios::binary), wal_in(file_.string() + "-wal", std::ios::binary);
-  const std::string main_bytes((std::istreambuf_iterator<char>(main_in)), {});
-  const std::string wal_bytes((std::istreambuf_iterator<char>(wal_in)), {});
-  ASSERT_FALSE(wal_bytes.empty());
-  const fs::path cut = folder_ / "cut.db";
-  std::size_t most = 0;
-  for (std::size_t length = 0; length <= wal_bytes.size(); length += 7919) {
-    for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(cut.string() + suffix);
-    std::ofstream(cut, std::ios::binary) << main_bytes;
-    std::ofstream(cut.string() + "-wal", std::ios::binary)
-        .write(wal_bytes.data(), static_cast<std::streamsize>(length));
-    const auto reopened = Store::open(cut, Access::read_write);
-    ASSERT_TRUE(reopened.ok()) << length << ": " << reopened.error().message;
-    const auto events = (*reopened)->events({});
-    ASSERT_TRUE(events.ok());
-    for (std::size_t i = 0; i < events->size(); ++i)
-      EXPECT_EQ((*events)[i].id, event(static_cast<int>(i)).id);
-    EXPECT_GE(events->size(), most);
-    most = events->size();
-  }
 }
 
 // The newest requests are those that say what holds now.

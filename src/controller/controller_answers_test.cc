@@ -1,0 +1,107 @@
+// What people ask of a whole controller, and that the answer outlives it.
+#include <algorithm>
+
+#include "controller/controller_fixture.h"
+
+namespace faultline {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST_F(ControllerTest, ASilencedNodeIsLeftAloneUntilAPersonEndsIt) {
+  options_.limits.drained_share_max = 0.5;  // of nine nodes, two are drained in the end
+  std::string silenced;
+  run(
+      [&](Controller& controller, FakeCluster&) {
+        const auto answer = controller.operate("ann", "silence", "node:n3 2h new cable");
+        ASSERT_TRUE(answer.ok());
+        EXPECT_TRUE(answer->starts_with("silenced node:n3 until ")) << *answer;
+        silenced = answer->substr(answer->rfind("s-"));
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+        EXPECT_TRUE(controller.take_events("n2", {fell_off_bus("n2")}).ok());
+      },
+      [](Store& store, FakeCluster& cluster) {
+        const auto decisions = store.decisions({});
+        return cluster.did("drain_node node:n2") && decisions &&
+               std::any_of(decisions->begin(), decisions->end(),
+                           [](const Decision& d) { return d.reason == Reason::silenced; });
+      });
+  EXPECT_FALSE(FakeCluster(folder_ / "cluster", clock_).did("drain_node node:n3"));
+  // A controller that starts anew knows of it, and the end of it is seen at once.
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        clock_.sleep(seconds{1});
+        EXPECT_FALSE(cluster.did("drain_node node:n3"));
+        EXPECT_EQ(*controller.operate("ann", "unsilence", silenced),
+                  "ended " + silenced + " on node:n3");
+        EXPECT_TRUE(
+            controller.operate("ann", "unsilence", silenced)->starts_with("not found: no silence"));
+      },
+      [](Store&, FakeCluster& cluster) { return cluster.did("drain_node node:n3"); });
+}
+
+TEST_F(ControllerTest, WhatIsAskedOfSomethingUnknownIsNotFound) {
+  run(
+      [&](Controller& controller, FakeCluster&) {
+        for (const auto& [request, target] :
+             std::map<std::string, std::string>{{"approve", "d-0000000000000000"},
+                                                {"deny", "d-0000000000000000"},
+                                                {"return", "n33"},
+                                                {"silence", "n33 2h x"},
+                                                {"unsilence", "s-99"}}) {
+          const auto answer = controller.operate("ann", request, target);
+          ASSERT_TRUE(answer.ok());
+          EXPECT_TRUE(answer->starts_with("not found: ")) << request << ": " << *answer;
+          EXPECT_NE(answer->find("`faultline "), std::string::npos) << "what to do: " << *answer;
+        }
+        EXPECT_TRUE(controller.operate("ann", "silence", "n3 9d x")->starts_with("refused: "));
+      },
+      [](Store& store, FakeCluster&) { return store.open_requests()->empty(); });
+}
+
+TEST_F(ControllerTest, AReturnedNodeIsDrainedAgainWhenItFailsAgain) {
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3", 1)}).ok());
+        EXPECT_TRUE(eventually([&] { return cluster.did("drain_node node:n3"); }));
+        // The answer depends on when the view shows the drain; a person asks again.
+        EXPECT_TRUE(eventually([&] {
+          const auto answer = controller.operate("ann", "return", "n3");
+          return answer && answer->starts_with("act");
+        }));
+        EXPECT_TRUE(eventually([&] { return cluster.did("return_node node:n3"); }));
+        clock_.sleep(milliseconds{300});  // the second fault comes after the return, not with it
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3", 2)}).ok());
+      },
+      [](Store&, FakeCluster& cluster) { return cluster.times("drain_node node:n3") == 2; });
+}
+
+TEST_F(ControllerTest, APersonsDenialHolds) {
+  options_.limits.approval_needed = {ActionKind::drain_node};
+  const auto asked = [&](Store& store) -> std::string {
+    const auto decisions = store.decisions({});
+    for (const auto& decision : *decisions) {
+      if (decision.action.kind == ActionKind::drain_node && decision.ruling == Ruling::ask)
+        return decision.id;
+    }
+    return {};
+  };
+  std::string id;
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
+      [&](Store& store, FakeCluster&) { return !(id = asked(store)).empty(); });
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.operate("ann", "deny", id).ok()); },
+      [&](Store& store, FakeCluster&) {
+        return store.decision(id).value()->reason == Reason::denied_by_person;
+      });
+  options_.limits.approval_needed.clear();
+  run([&](Controller&, FakeCluster&) { clock_.sleep(seconds{2}); },
+      [](Store&, FakeCluster&) { return true; });
+  FakeCluster cluster(folder_ / "cluster", clock_);
+  EXPECT_FALSE(cluster.did("drain_node node:n3"));
+}
+
+}  // namespace
+}  // namespace faultline

@@ -1,0 +1,58 @@
+// Who waits for whom among the acts: drains for nobody, requeues for drains.
+#include <atomic>
+
+#include "controller/controller_fixture.h"
+
+namespace faultline {
+namespace {
+
+using std::chrono::milliseconds;
+
+class ControllerWorkTest : public ControllerTest {
+ protected:
+  void SetUp() override {
+    ControllerTest::SetUp();
+    options_.limits.drained_share_max = 0.5;  // of nine nodes, two are drained in the end
+  }
+};
+
+TEST_F(ControllerWorkTest, ADrainDoesNotWaitForARequeue) {
+  std::atomic<bool> drained_meanwhile{false};
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        std::atomic<bool> requeuing{false};
+        cluster.before_execute = [&](const Action& action) {
+          if (action.kind != ActionKind::requeue_excluding) return;
+          requeuing = true;
+          drained_meanwhile = eventually([&] { return cluster.did("drain_node node:n6"); });
+        };
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+        ASSERT_TRUE(eventually([&] { return requeuing.load(); }));
+        EXPECT_TRUE(controller.take_events("n6", {fell_off_bus("n6")}).ok());
+        ASSERT_TRUE(eventually([&] { return cluster.did("requeue_excluding job:7"); }));
+      },
+      [](Store& store, FakeCluster&) { return store.open_intents()->empty(); });
+  EXPECT_TRUE(drained_meanwhile);
+}
+
+TEST_F(ControllerWorkTest, ARequeueWaitsForTheDrain) {
+  std::atomic<bool> overtaken{false};
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        cluster.before_execute = [&](const Action& action) {
+          if (action.kind != ActionKind::drain_node) return;
+          // Time enough for the requeue to be decided and, were it free to, begun.
+          for (int i = 0; i < 10 && !overtaken; ++i) {
+            clock_.sleep(milliseconds{50});
+            overtaken = cluster.did("requeue_excluding job:7");
+          }
+        };
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+        ASSERT_TRUE(eventually([&] { return cluster.did("requeue_excluding job:7"); }));
+      },
+      [](Store& store, FakeCluster&) { return store.open_intents()->empty(); });
+  EXPECT_FALSE(overtaken);
+}
+
+}  // namespace
+}  // namespace faultline
