@@ -43,6 +43,9 @@ int agent_main(CLI::App& command, AgentOptions& options, const MakeUplink& make_
 /// The hidden verb of the process that talks to NVML (see adapters/nvml).
 void add_nvml_child_command(CLI::App& app);
 
+/// The name that an agent takes without --node.
+std::string default_node();
+
 /// ok, or what is wrong with the options and what to do.
 Status check_agent_options(const AgentOptions& options);
 

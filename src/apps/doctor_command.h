@@ -1,27 +1,15 @@
 // `faultline doctor`: is everything set up right on this node or controller, and what to do if not.
-// Looks, changes nothing.
+// Looks, changes nothing. This file chooses the checks that fit; doctor_checks.h has them.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "apps/agent_command.h"
-#include "apps/serve_command.h"
-#include "base/enum_text.h"
+#include "base/result.h"
 
 namespace faultline {
-
-enum class CheckState { ok, warning, failed };
-FAULTLINE_ENUM_NAMES(CheckState, "ok", "warning", "failed");
-
-struct DoctorCheck {
-  std::string name;
-  CheckState state = CheckState::ok;
-  std::string detail;  // what was seen
-  std::string remedy;  // what to do; "" when ok
-};
 
 struct DoctorOptions {
   std::string agent_config = "/etc/faultline/agent.toml";
@@ -39,12 +27,5 @@ using ReachController = std::function<Status(const AgentOptions&)>;
 
 /// Exit code 0 if nothing failed.
 int doctor_main(const DoctorOptions& options, const ReachController& reach);
-
-/// The checks by themselves, for tests. Each looks at one thing.
-DoctorCheck check_catalog(const std::string& given);
-DoctorCheck check_kernel_log(const std::string& source);
-DoctorCheck check_writable_folder(const std::string& name, const std::string& folder);
-DoctorCheck check_certificate(const std::string& name, const std::string& file, Instant now);
-DoctorCheck check_store(const std::string& file);
 
 }  // namespace faultline

@@ -42,6 +42,21 @@ Result<TlsText> load_tls(const TlsFiles& files, Instant now) {
                                                    to_text(text.own.not_before) +
                                                    " on: is this machine's clock behind?"};
   }
+  if (const auto fits = check_key_pair(text.certificate, text.key); !fits) {
+    return Error{fits.error().code,
+                 files.key + " " + fits.error().message + ", not of " + files.certificate};
+  }
+  return text;
+}
+
+Result<TlsText> load_server_tls(const TlsFiles& files, Instant now) {
+  auto text = load_tls(files, now);
+  if (!text) return text;
+  if (const auto fits = check_role(text->certificate, PeerRole::controller); !fits) {
+    return Error{ErrorCode::permission_denied,
+                 files.certificate + " " + fits.error().message +
+                     ": issue one with `faultline pki issue --role controller`"};
+  }
   return text;
 }
 

@@ -23,8 +23,11 @@ struct TlsText {
   CertificateInfo own;  // what `certificate` says
 };
 
-/// permission_denied if our own certificate has ended or is not yet good at `now`; that is clearer
-/// than what the other side's handshake would say.
+/// permission_denied if our own certificate has ended or is not yet good at `now`, conflict if the
+/// key is another's; that is clearer than what the other side's handshake would say.
 Result<TlsText> load_tls(const TlsFiles& files, Instant now);
+
+/// The same for a controller; permission_denied also if the certificate is for another role.
+Result<TlsText> load_server_tls(const TlsFiles& files, Instant now);
 
 }  // namespace faultline

@@ -140,9 +140,20 @@ TEST_F(Transport, DeliversEventsAndHeartbeatsInPlainTextOnLoopback) {
   EXPECT_EQ(taken[0].first, "n3");
   EXPECT_EQ(taken[1].second, event_of("n3", 2));
   const Instant now = Instant{seconds{1'790'000'123}};
-  ASSERT_TRUE(link.heartbeat(now).ok());
+  ASSERT_TRUE(link.heartbeat(now, {}).ok());
   EXPECT_EQ(controller.wait_heartbeat("n3"), now);
   EXPECT_EQ(counters.get("uplink_connections_total"), 1U);
+}
+
+TEST_F(Transport, AStreamSaysACounterWhenItChanged) {
+  start_server();
+  auto& link = uplink("n3");
+  const Instant now = Instant{seconds{1'790'000'123}};
+  ASSERT_TRUE(link.heartbeat(now, {{"a_total", 1}, {"b_total", 0}}).ok());
+  ASSERT_TRUE(link.heartbeat(now, {{"a_total", 1}, {"b_total", 5}}).ok());
+  using Said = std::pair<std::string, CounterValues>;
+  const std::vector<Said> expected = {{"n3", {{"a_total", 1}}}, {"n3", {{"b_total", 5}}}};
+  EXPECT_EQ(controller.wait_counters(2), expected);
 }
 
 TEST_F(Transport, NothingToSendIsFine) {
@@ -255,6 +266,30 @@ TEST_F(Transport, AnEndedCertificateIsToldBeforeTheHandshakeAndRefusedInIt) {
   EXPECT_TRUE(controller.taken().empty());
 }
 
+TEST_F(Transport, AKeyOfAnotherCertificateIsNotTakenForAPortThatIsTaken) {
+  make_authority();
+  GrpcServerOptions options;
+  options.listen = "127.0.0.1:0";
+  options.tls = files("ctl");
+  options.tls->key = certify("n3", PeerRole::agent).key;
+  const auto started =
+      GrpcServer::start(options, controller, controller, system_clock, server_counters);
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.error().code, ErrorCode::conflict);
+  EXPECT_EQ(
+      started.error().message,
+      options.tls->key + " is the key of another certificate, not of " + options.tls->certificate);
+}
+
+TEST_F(Transport, AControllerNeedsACertificateOfItsRole) {
+  make_authority();
+  EXPECT_TRUE(load_server_tls(files("ctl"), system_clock.now()).ok());
+  const auto agent = load_server_tls(certify("n3", PeerRole::agent), system_clock.now());
+  ASSERT_FALSE(agent.ok());
+  EXPECT_EQ(agent.error().code, ErrorCode::permission_denied);
+  EXPECT_THAT(agent.error().message, HasSubstr("n3.crt is for the role agent, not for controller"));
+}
+
 TEST_F(Transport, WarnsBeforeACertificateEnds) {
   make_authority();
   start_server(files("ctl"));
@@ -342,11 +377,11 @@ TEST_F(Transport, AControllerThatRestartsInTheMiddleOfABatchGetsItAgain) {
 TEST_F(Transport, AStoppedControllerIsNoticedWithoutSending) {
   start_server();
   auto& link = uplink("n3");
-  ASSERT_TRUE(link.heartbeat(clock.now()).ok());
+  ASSERT_TRUE(link.heartbeat(clock.now(), {}).ok());
   server->stop();
   // The stream's end arrives when it arrives; each heartbeat looks.
   Status beat = ok_status();
-  for (int i = 0; i < 1000 && beat.ok(); ++i) beat = link.heartbeat(clock.now());
+  for (int i = 0; i < 1000 && beat.ok(); ++i) beat = link.heartbeat(clock.now(), {});
   ASSERT_FALSE(beat.ok());
   EXPECT_THAT(beat.error().message, HasSubstr("controller"));
   server.reset();
@@ -367,13 +402,13 @@ TEST_F(Transport, ReconnectsOnlyAfterTheWaitAndThatGrows) {
   auto& link = uplink("n3", std::nullopt, "127.0.0.1:1");
   EXPECT_EQ(link.send({event_of("n3", 1)}, long_enough).error().code, ErrorCode::unavailable);
   clock.advance(milliseconds{500});
-  EXPECT_FALSE(link.heartbeat(clock.now()).ok());
+  EXPECT_FALSE(link.heartbeat(clock.now(), {}).ok());
   EXPECT_EQ(counters.get("uplink_connects_total"), 2U);
   clock.advance(milliseconds{499});  // the second wait is 500 ms to 1 s
-  EXPECT_FALSE(link.heartbeat(clock.now()).ok());
+  EXPECT_FALSE(link.heartbeat(clock.now(), {}).ok());
   EXPECT_EQ(counters.get("uplink_connects_total"), 2U);
   clock.advance(milliseconds{501});
-  EXPECT_FALSE(link.heartbeat(clock.now()).ok());
+  EXPECT_FALSE(link.heartbeat(clock.now(), {}).ok());
   EXPECT_EQ(counters.get("uplink_connects_total"), 3U);
 }
 
@@ -386,7 +421,7 @@ TEST_F(Transport, AnOverloadedControllerTurnsBatchesAwayButNoHeartbeats) {
   const auto turned_away = link.send({event_of("n3", 1)}, long_enough);
   EXPECT_EQ(turned_away.error().code, ErrorCode::exhausted);
   EXPECT_EQ(server_counters.get("grpc_batches_turned_away_total"), 1U);
-  EXPECT_TRUE(link.heartbeat(clock.now()).ok());
+  EXPECT_TRUE(link.heartbeat(clock.now(), {}).ok());
   controller.wait_heartbeat("n3");
   EXPECT_TRUE(controller.taken().empty());
 }
@@ -394,7 +429,7 @@ TEST_F(Transport, AnOverloadedControllerTurnsBatchesAwayButNoHeartbeats) {
 TEST_F(Transport, RulingsReachTheNodeOnceEvenOverTwoStreams) {
   start_server();
   auto& link = uplink("n3");
-  ASSERT_TRUE(link.heartbeat(clock.now()).ok());
+  ASSERT_TRUE(link.heartbeat(clock.now(), {}).ok());
   controller.rule("n3", {{"12_3", 1}, false, "looking"});
   controller.rule("n4", {{"99", 0}, true, "not for n3"});
   std::vector<Uplink::Ruling> rulings;
@@ -406,7 +441,7 @@ TEST_F(Transport, RulingsReachTheNodeOnceEvenOverTwoStreams) {
   server.reset();
   start_server();
   clock.advance(seconds{60});
-  while (!link.heartbeat(clock.now()).ok()) clock.advance(seconds{60});
+  while (!link.heartbeat(clock.now(), {}).ok()) clock.advance(seconds{60});
   controller.rule("n3", {{"12_3", 1}, true, "node n3 drained"});
   rulings.clear();
   while (rulings.empty()) rulings = link.take_rulings();
@@ -417,11 +452,11 @@ TEST_F(Transport, RulingsReachTheNodeOnceEvenOverTwoStreams) {
 TEST_F(Transport, TheNewestStreamsOfANodeWin) {
   start_server();
   auto& first = uplink("n3");
-  ASSERT_TRUE(first.heartbeat(clock.now()).ok());
+  ASSERT_TRUE(first.heartbeat(clock.now(), {}).ok());
   ASSERT_TRUE(uplink("n3").send({event_of("n3", 1)}, long_enough).ok());
   ASSERT_TRUE(uplink("n3").send({event_of("n3", 2)}, long_enough).ok());
   Status beat = ok_status();
-  while (beat.ok()) beat = first.heartbeat(clock.now());
+  while (beat.ok()) beat = first.heartbeat(clock.now(), {});
   EXPECT_EQ(server_counters.get("grpc_streams_replaced_total"), 1U);
   EXPECT_TRUE(uplinks[1]->send({event_of("n3", 3)}, long_enough).ok());
   EXPECT_TRUE(uplinks[2]->send({event_of("n3", 4)}, long_enough).ok());

@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
 #include <arpa/inet.h>
@@ -33,10 +34,13 @@ using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using Bio = std::unique_ptr<BIO, Deleter<BIO_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
 using Number = std::unique_ptr<BIGNUM, Deleter<BN_free>>;
+using Trust = std::unique_ptr<X509_STORE, Deleter<X509_STORE_free>>;
+using Verification = std::unique_ptr<X509_STORE_CTX, Deleter<X509_STORE_CTX_free>>;
 using GeneralNames = std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
 
 constexpr int serial_bytes = 16;
 constexpr long x509_version_3 = 2;
+constexpr std::size_t chain_length_max = 64;  // certificates of one file; more are not looked at
 
 /// What OpenSSL says went wrong, and its queue emptied.
 Error openssl_error(std::string_view doing) {
@@ -71,6 +75,19 @@ Result<KeyPair> to_pem(X509* certificate, EVP_PKEY* key) {
 Certificate read_certificate(std::string_view pem) {
   // Never asks for a passphrase: a certificate has none, and a prompt would hang a service.
   return Certificate(PEM_read_bio_X509(bio_of(pem).get(), nullptr, nullptr, const_cast<char*>("")));
+}
+
+/// All certificates of a PEM text, in its order.
+std::vector<Certificate> read_certificates(std::string_view pem) {
+  const Bio bio = bio_of(pem);
+  std::vector<Certificate> all;
+  while (all.size() < chain_length_max) {
+    Certificate next(PEM_read_bio_X509(bio.get(), nullptr, nullptr, const_cast<char*>("")));
+    if (!next) break;
+    all.push_back(std::move(next));
+  }
+  ERR_clear_error();  // the end of the text is one
+  return all;
 }
 
 Key read_key(std::string_view pem) {
@@ -285,6 +302,63 @@ Result<CertificateInfo> describe_certificate(std::string_view pem) {
   info.not_after = instant_of(X509_get0_notAfter(read));
   ERR_clear_error();
   return info;
+}
+
+Status check_key_pair(std::string_view certificate, std::string_view key) {
+  const Certificate owner = read_certificate(certificate);
+  const Key own = read_key(key);
+  const bool fits = owner && own && X509_check_private_key(owner.get(), own.get()) == 1;
+  ERR_clear_error();
+  if (!owner) return Error{ErrorCode::corrupt, "not a certificate in PEM form"};
+  if (!own) return Error{ErrorCode::corrupt, "is not a private key in PEM form without a passphrase"};
+  if (!fits) return Error{ErrorCode::conflict, "is the key of another certificate"};
+  return ok_status();
+}
+
+Status check_signature(std::string_view certificate, std::string_view authority) {
+  const auto chain = read_certificates(certificate);
+  const auto trusted = read_certificates(authority);
+  if (chain.empty() || trusted.empty())
+    return Error{ErrorCode::corrupt, "not a certificate in PEM form"};
+  const Trust trust(X509_STORE_new());
+  const Verification verification(X509_STORE_CTX_new());
+  // Borrows its members: `chain` outlives it.
+  const std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)> between(
+      sk_X509_new_null(), [](STACK_OF(X509) * stack) { sk_X509_free(stack); });
+  if (!trust || !verification || !between) return openssl_error("checking a certificate");
+  for (const auto& one : trusted) X509_STORE_add_cert(trust.get(), one.get());
+  for (std::size_t i = 1; i < chain.size(); ++i) sk_X509_push(between.get(), chain[i].get());
+  if (X509_STORE_CTX_init(verification.get(), trust.get(), chain.front().get(), between.get()) != 1)
+    return openssl_error("checking a certificate");
+  X509_STORE_CTX_set_flags(verification.get(), X509_V_FLAG_NO_CHECK_TIME);
+  const bool vouched = X509_verify_cert(verification.get()) == 1;
+  const int reason = X509_STORE_CTX_get_error(verification.get());
+  ERR_clear_error();
+  if (vouched) return ok_status();
+  return Error{ErrorCode::conflict, X509_verify_cert_error_string(reason)};
+}
+
+Status check_role(std::string_view pem, PeerRole role) {
+  const auto info = describe_certificate(pem);
+  if (!info) return info.error();
+  const std::string prefix = "URI:" + std::string(role_uri_prefix);
+  std::vector<std::string> roles;
+  for (const auto& name : info->names)
+    if (name.starts_with(prefix)) roles.push_back(name.substr(prefix.size()));
+  const std::string wanted(to_text(role));
+  if (roles != std::vector{wanted}) {
+    return Error{ErrorCode::conflict, "is for the role " +
+                                          (roles.empty() ? "of nobody" : join(roles, " and ")) +
+                                          ", not for " + wanted};
+  }
+  const bool serves = role == PeerRole::controller;
+  const Certificate certificate = read_certificate(pem);
+  const int purpose = serves ? X509_PURPOSE_SSL_SERVER : X509_PURPOSE_SSL_CLIENT;
+  const bool usable = certificate && X509_check_purpose(certificate.get(), purpose, 0) == 1;
+  ERR_clear_error();
+  if (usable) return ok_status();
+  return Error{ErrorCode::conflict,
+               std::string("lacks the usage ") + (serves ? "serverAuth" : "clientAuth")};
 }
 
 }  // namespace faultline

@@ -52,4 +52,18 @@ Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateReq
 /// The first certificate of a PEM text.
 Result<CertificateInfo> describe_certificate(std::string_view pem);
 
+/// Whether `key` is the private key of the first certificate of `certificate`. conflict: it belongs
+/// to another one; corrupt: one of them cannot be read (a key behind a passphrase cannot).
+Status check_key_pair(std::string_view certificate, std::string_view key);
+
+/// Whether one of the authorities of `authority` vouches for the first certificate of
+/// `certificate`, by way of the further ones there if need be. Does not look at dates. conflict: it
+/// does not, and why; corrupt: one of them cannot be read.
+Status check_signature(std::string_view certificate, std::string_view authority);
+
+/// Whether the first certificate of `pem` is for that role and no other, and a handshake takes it
+/// from its owner: controllers are servers, all others are clients. conflict: what it is for
+/// instead; corrupt: it cannot be read.
+Status check_role(std::string_view pem, PeerRole role);
+
 }  // namespace faultline
