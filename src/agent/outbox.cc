@@ -116,7 +116,10 @@ bool Outbox::beat() {
   beat_wall_ = wall;
   heartbeat_due_ = now + limits_.heartbeat;
   counters_.set("agent_spool_pending_events", spool_.pending());
-  const Status beat = uplink_.heartbeat(clock_.now());
+  const bool tell_counters = now >= counters_due_;
+  const Status beat =
+      uplink_.heartbeat(clock_.now(), tell_counters ? counters_.snapshot() : CounterValues{});
+  if (beat.ok() && tell_counters) counters_due_ = now + limits_.counters_every;
   if (!beat.ok()) {
     failed(beat.error());
   } else if (!reached_) {

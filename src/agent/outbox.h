@@ -21,6 +21,7 @@ class Outbox {
     std::size_t batch_bytes_max = 256 * 1024;
     Duration batch_delay = std::chrono::milliseconds{200};
     Duration heartbeat = std::chrono::seconds{1};
+    Duration counters_every = std::chrono::seconds{10};  // they travel with a heartbeat
     Duration send_deadline = std::chrono::seconds{2};
     Duration pause_min = std::chrono::milliseconds{500};
     Duration pause_max = std::chrono::seconds{10};
@@ -60,6 +61,7 @@ class Outbox {
       batch_events_;  // shrinks while the controller refuses a batch, to find the event at fault
   Duration batch_due_{0};  // when what is pending must go; meaningless if nothing is
   Duration heartbeat_due_{0};
+  Duration counters_due_{0};
   Duration beat_wall_{0};    // wall clock less monotonic clock at the latest heartbeat
   Duration quiet_until_{0};  // for batches, after a failure
   int failures_ = 0;         // in a row, of batches and heartbeats

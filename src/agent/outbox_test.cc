@@ -23,10 +23,11 @@ class FakeController final : public Uplink {
     taken += events.size();
     return ok_status();
   }
-  Status heartbeat(Instant) override {
+  Status heartbeat(Instant, const CounterValues& counters) override {
     longest_silence = std::max(longest_silence, clock_.monotonic() - last_beat);
     last_beat = clock_.monotonic();
     ++beats;
+    if (!counters.empty()) counted.push_back(counters);
     return away ? Status(Error{ErrorCode::unavailable, "away"}) : ok_status();
   }
   std::vector<Ruling> take_rulings() override { return {}; }
@@ -36,6 +37,7 @@ class FakeController final : public Uplink {
   Duration send_takes{0};
   int sends = 0;
   int beats = 0;
+  std::vector<CounterValues> counted;  // of the heartbeats that had counters
   std::size_t taken = 0;
   Duration last_beat{0};
   Duration longest_silence{0};
@@ -101,6 +103,19 @@ TEST_F(OutboxTest, AControllerThatStoresNothingHearsHeartbeatsAndFewBatches) {
   controller_.full = false;
   run_for(seconds{13});
   EXPECT_EQ(controller_.taken, 1U);
+}
+
+TEST_F(OutboxTest, CountersTravelWithEveryTenthHeartbeatAndWaitForTheController) {
+  counters_.add("agent_logs_refused_total", 3);
+  controller_.away = true;
+  run_for(seconds{25});
+  controller_.away = false;
+  controller_.counted.clear();
+  controller_.beats = 0;
+  run_for(seconds{31});
+  EXPECT_GE(controller_.beats, 31);
+  ASSERT_EQ(controller_.counted.size(), 4U) << "at once, and every 10 s";
+  EXPECT_EQ(controller_.counted.front().at("agent_logs_refused_total"), 3U);
 }
 
 TEST_F(OutboxTest, AControllerThatIsBackGetsTheBacklogAtItsNextHeartbeat) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/counter_values.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "model/event.h"
@@ -53,7 +54,8 @@ class Uplink {
   virtual ~Uplink() = default;
   /// Delivers events; ok means the controller has them durably. Otherwise they stay in the spool.
   virtual Status send(const std::vector<Event>& events, Duration deadline) = 0;
-  virtual Status heartbeat(Instant now) = 0;
+  /// `counters`: what this agent counts, all of it; {} to say nothing of them this time.
+  virtual Status heartbeat(Instant now, const CounterValues& counters) = 0;
   /// Rulings that arrived since the last call: attempt, final, text.
   struct Ruling {
     AttemptId attempt;

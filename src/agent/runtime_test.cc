@@ -97,7 +97,7 @@ class FakeUplink final : public Uplink {
     if (lose_answers) return Error{ErrorCode::deadline_exceeded, "no answer"};
     return ok_status();
   }
-  Status heartbeat(Instant) override {
+  Status heartbeat(Instant, const CounterValues&) override {
     ++heartbeats;
     return down ? Status(Error{ErrorCode::unavailable, "down"}) : ok_status();
   }

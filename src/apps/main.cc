@@ -54,7 +54,7 @@ Status reach_controller(const AgentOptions& options) {
   Counters counters;
   auto uplink = make_uplink(options, clock, counters);
   if (!uplink) return uplink.error();
-  return uplink.value()->heartbeat(clock.now());
+  return uplink.value()->heartbeat(clock.now(), {});
 }
 
 struct Options {

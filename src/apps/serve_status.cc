@@ -22,6 +22,13 @@ Health ServeStatus::health() {
 std::vector<Metric> ServeStatus::metrics() {
   const ControllerHealth state = controller_.health();
   std::vector<Metric> all = metrics_of(counters_.snapshot());
+  for (const auto& [node, values] : controller_.agent_counters().by_node()) {
+    for (auto& metric : metrics_of(values)) {
+      if (!metric.name.starts_with("agent_")) metric.name = "agent_" + metric.name;
+      metric.samples.front().labels = {{"node", node}};
+      all.push_back(std::move(metric));
+    }
+  }
   const auto gauge = [&](const char* name, const char* help, double value) {
     all.push_back({name, MetricType::gauge, help, {{{}, value}}});
   };

@@ -135,6 +135,10 @@ void Controller::heartbeat(const std::string& node, Instant agent_now) {
   }
 }
 
+void Controller::take_counters(const std::string& node, const CounterValues& counters) {
+  agent_counters_.heard(node, counters);
+}
+
 std::vector<RulingReport> Controller::rulings_for(const std::string& node, std::uint64_t& cursor) {
   return rulings_.reports_for(node, cursor);
 }

@@ -27,6 +27,7 @@
 #include "act/executor.h"
 #include "base/clock.h"
 #include "base/counters.h"
+#include "controller/agent_counters.h"
 #include "controller/action_log.h"
 #include "controller/incidents.h"
 #include "controller/judge.h"
@@ -74,11 +75,13 @@ class Controller final : public AgentIngress, public OperatorIngress {
 
   Status take_events(const std::string& node, std::vector<Event> events) override;
   void heartbeat(const std::string& node, Instant agent_now) override;
+  void take_counters(const std::string& node, const CounterValues& counters) override;
   std::vector<RulingReport> rulings_for(const std::string& node, std::uint64_t& cursor) override;
   Result<std::string> operate(const std::string& who, const std::string& request,
                               const std::string& target) override;
 
   [[nodiscard]] ControllerHealth health() const;
+  [[nodiscard]] const AgentCounters& agent_counters() const { return agent_counters_; }
 
  private:
   void resume_watch();
@@ -175,6 +178,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   std::map<std::string, Instant> agents_;  // node -> last heartbeat
   std::set<std::string> lost_agents_;
   NodeClocks clocks_;
+  AgentCounters agent_counters_{counters_};
   ControllerHealth health_;
   bool poll_now_ = false;
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/counter_values.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "model/action.h"
@@ -55,6 +56,8 @@ class AgentIngress {
   /// Takes the events durably; on an error the agent keeps them and sends them again.
   virtual Status take_events(const std::string& node, std::vector<Event> events) = 0;
   virtual void heartbeat(const std::string& node, Instant agent_now) = 0;
+  /// Counters of the node's agent that changed.
+  virtual void take_counters(const std::string& node, const CounterValues& counters) = 0;
   /// Rulings for attempts that have ranks on `node`, decided since `cursor`; moves the cursor.
   virtual std::vector<RulingReport> rulings_for(const std::string& node, std::uint64_t& cursor) = 0;
 };

@@ -124,6 +124,7 @@ class Connection {
   Error reason();
 
   std::deque<Uplink::Ruling> rulings;
+  CounterValues counters_told;  // on this stream
 
  private:
   enum Tag : std::uintptr_t { started = 1, written, received, finished };
@@ -278,7 +279,7 @@ class GrpcUplink::Impl {
         backoff_(options_.backoff_first, options_.backoff_longest, rng) {}
 
   Status send(const std::vector<Event>& events, Duration deadline);
-  Status heartbeat(Instant now);
+  Status heartbeat(Instant now, const CounterValues& counters);
   std::vector<Ruling> take_rulings();
 
  private:
@@ -415,9 +416,18 @@ Status GrpcUplink::Impl::send(const std::vector<Event>& events, Duration deadlin
   return ok_status();
 }
 
-Status GrpcUplink::Impl::heartbeat(Instant now) {
+Status GrpcUplink::Impl::heartbeat(Instant now, const CounterValues& counters) {
   FAULTLINE_TRY(ready(heartbeat_deadline));
-  connection_->outgoing().mutable_heartbeat()->set_agent_now_ns(now.time_since_epoch().count());
+  auto& beat = *connection_->outgoing().mutable_heartbeat();
+  beat.Clear();  // the message is used again
+  beat.set_agent_now_ns(now.time_since_epoch().count());
+  for (const auto& [name, value] : counters) {
+    const auto told = connection_->counters_told.try_emplace(name, 0).first;
+    if (std::exchange(told->second, value) == value) continue;
+    auto& counter = *beat.add_counters();
+    counter.set_name(name);
+    counter.set_value(value);
+  }
   if (const Status written = connection_->write(heartbeat_deadline); !written)
     return lost(written.error());
   return ok_status();
@@ -456,7 +466,9 @@ GrpcUplink::~GrpcUplink() = default;
 Status GrpcUplink::send(const std::vector<Event>& events, Duration deadline) {
   return impl_->send(events, deadline);
 }
-Status GrpcUplink::heartbeat(Instant now) { return impl_->heartbeat(now); }
+Status GrpcUplink::heartbeat(Instant now, const CounterValues& counters) {
+  return impl_->heartbeat(now, counters);
+}
 std::vector<Uplink::Ruling> GrpcUplink::take_rulings() { return impl_->take_rulings(); }
 
 // --- a person's call

@@ -49,7 +49,7 @@ class GrpcUplink final : public Uplink {
   /// controller has too much to do; permission_denied: it will not have us. In all of these, send
   /// the same events again later.
   Status send(const std::vector<Event>& events, Duration deadline) override;
-  Status heartbeat(Instant now) override;
+  Status heartbeat(Instant now, const CounterValues& counters) override;
   std::vector<Ruling> take_rulings() override;
 
  private:

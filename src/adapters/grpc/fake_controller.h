@@ -28,6 +28,11 @@ class FakeController final : public AgentIngress, public OperatorIngress {
     heartbeats_[node] = agent_now;
     changed_.notify_all();
   }
+  void take_counters(const std::string& node, const CounterValues& counters) override {
+    const std::lock_guard lock(mutex_);
+    counters_.emplace_back(node, counters);
+    changed_.notify_all();
+  }
   std::vector<RulingReport> rulings_for(const std::string& node, std::uint64_t& cursor) override {
     const std::lock_guard lock(mutex_);
     const auto& all = rulings_[node];
@@ -63,6 +68,12 @@ class FakeController final : public AgentIngress, public OperatorIngress {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return entered_ >= times; });
   }
+  /// What the agents' counters were said to be, message by message, once `count` came.
+  std::vector<std::pair<std::string, CounterValues>> wait_counters(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return counters_.size() >= count; });
+    return counters_;
+  }
   Instant wait_heartbeat(const std::string& node) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return heartbeats_.contains(node); });
@@ -81,6 +92,7 @@ class FakeController final : public AgentIngress, public OperatorIngress {
   std::optional<Error> refuse_with_;
   std::vector<std::pair<std::string, Event>> taken_;
   std::map<std::string, Instant> heartbeats_;
+  std::vector<std::pair<std::string, CounterValues>> counters_;
   std::map<std::string, std::vector<RulingReport>> rulings_;
 };
 
