@@ -24,8 +24,10 @@ Status Controller::replay(Instant now) {
   const auto incidents = store_.incidents({open_verdicts_max, since});
   if (!incidents) return incidents.error();
   for (const auto& incident : *incidents) incidents_.restore(incident);
-  FAULTLINE_TRY(replay_running_attempts(since));
-  return replay_events(since, now, *verdicts);
+  // What counts within the window may rest on a failure up to a window before it.
+  const Instant heard_since = since - options_.limits.repeat_window;
+  FAULTLINE_TRY(replay_running_attempts(heard_since));
+  return replay_events(heard_since, now, *verdicts);
 }
 
 /// What was judged and done already. Returns the verdicts, oldest first.
@@ -62,6 +64,7 @@ Status Controller::replay_events(Instant since, Instant now, const std::vector<V
     if (event.kind == EventKind::agent_lost) agents_.erase(event.subject.node);  // and told already
   }
   rule_before(Instant::max());
+  if (!events->empty()) judge_.replayed(events->back().received_at);
   return ok_status();
 }
 
@@ -88,7 +91,8 @@ Status Controller::replay_running_attempts(Instant since) {
   const auto attempts = store_.attempts_alive_since(since, alive_attempts_max);
   if (!attempts) return attempts.error();
   for (const auto& attempt : *attempts) {
-    if (ended(attempt.state)) continue;
+    const bool over = ended(attempt.state) && attempt.ended_at < since;
+    if (over || attempt.started_at >= since) continue;
     const auto events = store_.events_of_attempt(attempt.id, {replay_events_max, {}});
     if (!events) return events.error();
     for (const auto& event : *events) {

@@ -46,7 +46,7 @@ Judge::Judge(const Catalog& catalog, const PolicyLimits& limits, Mode mode, Node
       limits_(limits),
       mode_(mode),
       tests_(tests),
-      detectors_(make_detectors(catalog)),
+      detectors_(catalog),
       witness_(catalog) {}
 
 void Judge::remember(const Verdict& verdict, const std::vector<Decision>& decisions) {
@@ -61,7 +61,12 @@ void Judge::observe(const Event& event) {
     auto& since = clean_since_[event.subject.node];
     since = std::max(since, event.observed_at);
   }
-  for (const auto& detector : detectors_) detector->observe(event);
+  detectors_.observe(event);
+}
+
+void Judge::replayed(Instant heard_at) {
+  // Older evidence does not act, so nothing that was to be done hangs on it.
+  detectors_.drop_before(heard_at - limits_.verdict_age_max);
 }
 
 void Judge::take(const Verdict& verdict, Judgement& judgement) {
@@ -74,7 +79,7 @@ void Judge::take(const Verdict& verdict, Judgement& judgement) {
 
 void Judge::collect(Judgement& judgement, Instant now) {
   Collector collector;
-  for (const auto& detector : detectors_) detector->evaluate(now, collector);
+  detectors_.evaluate(now, collector);
   for (const auto& verdict : collector.verdicts) take(witness_.heard(verdict), judgement);
   if (!std::exchange(tested_, false)) return;
   for (const auto& [id, verdict] : last_) take(witness_.heard(verdict), judgement);

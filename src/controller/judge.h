@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,7 +10,7 @@
 #include "base/time.h"
 #include "catalog/catalog.h"
 #include "controller/test_witness.h"
-#include "detect/detector.h"
+#include "detect/detectors.h"
 #include "model/cluster_view.h"
 #include "model/verdict.h"
 #include "policy/policy.h"
@@ -35,6 +34,9 @@ class Judge {
   /// What an earlier life decided already: these are not decided again.
   void remember(const Verdict& verdict, const std::vector<Decision>& decisions);
   void observe(const Event& event);
+  /// What was observed up to now, an earlier life had heard by `heard_at`: it stored all that it
+  /// concluded, but for what came last.
+  void replayed(Instant heard_at);
   /// The decision could not be kept: come to it again.
   void forget(const DecisionId& decision) { decided_.erase(decision); }
   Judgement evaluate(const ClusterView& view, ActionHistory& history, Instant now);
@@ -55,7 +57,7 @@ class Judge {
   PolicyLimits limits_;
   Mode mode_;
   NodeTests tests_;
-  std::vector<std::unique_ptr<Detector>> detectors_;
+  Detectors detectors_;
   TestWitness witness_;
   bool tested_ = false;  // a test ended since the last look
   Instant swept_at_;     // when the open verdicts were last gone through

@@ -29,8 +29,7 @@ class Detector {
   /// Events arrive ordered by the controller's corrected time, duplicates removed; late ones still
   /// may come. Cheap; unknown kinds are ignored.
   virtual void observe(const Event& event) = 0;
-  /// Called after each batch and at least once a second. Silence becomes a verdict here and nowhere
-  /// else.
+  /// Called at the times that detectors.h gives. Silence becomes a verdict here and nowhere else.
   virtual void evaluate(Instant now, VerdictSink& verdicts) = 0;
 };
 

@@ -1,4 +1,8 @@
-#include "detect/detector.h"
+#include "detect/detectors.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
 
 namespace faultline {
 
@@ -12,6 +16,75 @@ std::vector<std::unique_ptr<Detector>> make_detectors(const Catalog& catalog) {
 #include "detect/detectors.def"
 #undef FAULTLINE_DETECTOR
   return detectors;
+}
+
+namespace {
+
+constexpr Duration instant_resolution{1};
+
+class Collector final : public VerdictSink {
+ public:
+  explicit Collector(std::vector<Verdict>& verdicts) : verdicts_(verdicts) {}
+  void verdict(const Verdict& verdict) override { verdicts_.push_back(verdict); }
+
+ private:
+  std::vector<Verdict>& verdicts_;
+};
+
+}  // namespace
+
+Detectors::Detectors(const Catalog& catalog)
+    : detectors_(make_detectors(catalog)), catch_up_max_(catalog.policy().limits.repeat_window) {}
+
+void Detectors::observe(const Event& event) {
+  if (known(event.received_at)) {
+    look_until(event.received_at - instant_resolution);
+    heard_at_ = std::max(heard_at_, event.received_at);
+  }
+  for (const auto& detector : detectors_) detector->observe(event);
+}
+
+void Detectors::evaluate(Instant now, VerdictSink& verdicts) {
+  if (looked_until_ - now > clock_set_back_min) {
+    looked_until_ = now - instant_resolution;
+    heard_at_ = now;
+  }
+  if (!known(looked_until_)) looked_until_ = now - instant_resolution;
+  look_until(now);
+  const std::vector<Raised> raised = std::exchange(raised_, {});
+  std::set<VerdictId> seen;
+  std::vector<const Verdict*> latest;
+  for (auto entry = raised.rbegin(); entry != raised.rend(); ++entry) {
+    if (seen.insert(entry->verdict.id).second) latest.push_back(&entry->verdict);
+  }
+  for (auto verdict = latest.rbegin(); verdict != latest.rend(); ++verdict)
+    verdicts.verdict(**verdict);
+}
+
+void Detectors::drop_before(Instant since) {
+  std::erase_if(raised_, [&](const Raised& raised) { return raised.at < since; });
+}
+
+void Detectors::look_until(Instant end) {
+  if (!known(looked_until_)) looked_until_ = end;
+  looked_until_ = std::max(looked_until_, end - catch_up_max_);
+  for (Instant now = next_look(); now <= end; now = next_look()) {
+    looked_until_ = now;
+    std::vector<Verdict> verdicts;
+    Collector collector(verdicts);
+    for (const auto& detector : detectors_) detector->evaluate(now, collector);
+    for (Verdict& verdict : verdicts) raised_.push_back({now, std::move(verdict)});
+  }
+}
+
+/// Multiples of the interval, so that two lives that began at different times look at the same
+/// ones.
+Instant Detectors::next_look() const {
+  const Duration quiet = looked_until_ - heard_at_;
+  const Duration interval = quiet < quiet_min     ? look_interval
+                            : quiet < silence_min ? quiet_look_interval
+                                                  : silence_look_interval;
+  return Instant{(looked_until_.time_since_epoch() / interval + 1) * interval};
 }
 
 }  // namespace faultline

@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t blames_max = 4096;
 constexpr std::size_t blames_compared_max = 16;  // of a node, the latest
 /// How often a suspicion that lacks a witness is looked at again when there is no news: attempts
-/// elsewhere prove something by growing older.
+/// elsewhere prove something by growing older. At multiples of it, so that a replay looks when the
+/// live run did.
 constexpr Duration look_again = std::chrono::seconds{10};
 
 /// Errors that a program makes on any node.
@@ -94,14 +95,22 @@ class RepeatOffender final : public Detector {
         [&](const AttemptId& id, bool failed) {
           if (!failed) drop(id, touched);
         });
-    if (now - looked_at_ >= look_again) {
-      looked_at_ = now;
-      touched.merge(std::exchange(waiting_, {}));
-    }
-    for (const std::string& node : touched) judge(node, now, verdicts);
+    const bool due =
+        now.time_since_epoch() / look_again != looked_at_.time_since_epoch() / look_again;
+    if (due) looked_at_ = now;
+    // Who waits is judged with the others: nobody is to be first by the order of the looks.
+    if (due || !touched.empty()) touched.merge(std::exchange(waiting_, {}));
+    judge(touched, now, verdicts);
   }
 
  private:
+  struct Accusation {
+    std::string node;
+    Blames blames;
+    Testimony second;
+    std::string rivals;  // nodes that one word accuses at once
+  };
+
   void drop(const AttemptId& id, std::set<std::string>& touched) {
     const auto blame = blames_.find(id);
     if (blame == blames_.end()) return;
@@ -192,28 +201,62 @@ class RepeatOffender final : public Detector {
     for (auto a = latest; a != blames.end(); ++a) {
       for (auto b = std::next(a); b != blames.end(); ++b) {
         Testimony found = witness_.between(**a, **b, node, desk_.attempts(), now);
-        if (found.kind > best.kind) best = std::move(found);
+        if (found.kind <= best.kind) continue;
+        best = std::move(found);
+        best.since = (*b)->at;
+        best.heard_at = learnt_at((*b)->failing);
       }
     }
-    const bool spent =
-        best.kind == Testimony::Kind::own_word && !witness_.spend_word(best.user, node, now);
-    return spent ? Testimony{} : best;
+    return best;
   }
 
-  void judge(const std::string& node, Instant now, VerdictSink& sink) {
-    const Blames blames = against(node, now);
-    std::vector<Verdict> holding;
-    waiting_.erase(node);
-    if (blames.size() >= 2 && points_at(node, blames) && !same_bug(blames)) {
-      const Testimony second = testimony(node, blames, now);
-      if (second.kind == Testimony::Kind::none) waiting_.insert(node);
-      holding.push_back(verdict_of(node, blames, second));
+  void judge(const std::set<std::string>& nodes, Instant now, VerdictSink& sink) {
+    std::vector<Accusation> accusations;
+    for (const std::string& node : nodes) {
+      waiting_.erase(node);
+      Blames blames = against(node, now);
+      if (blames.size() >= 2 && points_at(node, blames) && !same_bug(blames)) {
+        Testimony second = testimony(node, blames, now);
+        accusations.push_back({node, std::move(blames), std::move(second), {}});
+      } else {
+        book_.settle(node, {}, catalog_, now, sink);
+      }
     }
-    book_.settle(node, std::move(holding), catalog_, now, sink);
+    spend_words(accusations, now);
+    for (const Accusation& accusation : accusations) {
+      if (accusation.second.kind == Testimony::Kind::none) waiting_.insert(accusation.node);
+      book_.settle(accusation.node, {verdict_of(accusation)}, catalog_, now, sink);
+    }
   }
 
-  static Verdict verdict_of(const std::string& node, const Blames& blames,
-                            const Testimony& second) {
+  /// One user's word takes out one node, the one that was accused first. Where the evidence does
+  /// not tell which that is, it takes out none.
+  void spend_words(std::vector<Accusation>& accusations, Instant now) {
+    // A failure of the same moment is settled by then.
+    const Duration wait = catalog_.policy().limits.lateness + 2 * order_uncertainty;
+    std::map<std::string, std::vector<Accusation*>> claims;
+    for (Accusation& accusation : accusations) {
+      if (accusation.second.kind == Testimony::Kind::own_word)
+        claims[accusation.second.user].push_back(&accusation);
+    }
+    for (auto& [user, nodes] : claims) {
+      std::sort(nodes.begin(), nodes.end(), [](const Accusation* a, const Accusation* b) {
+        return a->second.since < b->second.since;
+      });
+      const bool tie = nodes.size() > 1 && !witness_.word_spent(user, now) &&
+                       nodes[1]->second.since - nodes[0]->second.since <= order_uncertainty;
+      const std::string rivals = tie ? nodes[0]->node + " and " + nodes[1]->node : "";
+      for (Accusation* accusation : nodes) {
+        const bool rival_may_come = now - accusation->second.heard_at < wait;
+        if (tie || rival_may_come || !witness_.spend_word(user, accusation->node, now))
+          accusation->second = {};
+        accusation->rivals = rivals;
+      }
+    }
+  }
+
+  static Verdict verdict_of(const Accusation& accusation) {
+    const auto& [node, blames, second, rivals] = accusation;
     const bool proved = second.kind != Testimony::Kind::none;
     Verdict verdict;
     verdict.cause = cause_id::repeat_offender;
@@ -242,6 +285,11 @@ class RepeatOffender final : public Detector {
       verdict.explanation += "Nobody but the jobs says that it is the node.";
       verdict.missing = {"kernel log of " + node,
                          "another user's failure there, or the same program going on without it"};
+      if (!rivals.empty()) {
+        verdict.explanation += " One user's jobs accuse " + rivals +
+                               " at the same moment, and one user's word takes out one node.";
+        verdict.missing = {"a test of " + rivals, "kernel log of " + node};
+      }
     }
     return verdict;
   }

@@ -47,7 +47,7 @@ const AttemptRecord* went_on_without(const std::string& node, const Blame& blame
 }
 
 Testimony own_word(const AttemptRecord& attempt, const Blame& blame, const std::string& node) {
-  Testimony testimony{Testimony::Kind::own_word, {}, blame.user, {}};
+  Testimony testimony{Testimony::Kind::own_word, {}, blame.user, {}, {}, {}};
   if (testimony.user.empty()) testimony.user = blame.family;
   testimony.text = attempt.id.text() + (attempt.end ? " was completed" : " goes on") + " without " +
                    node + ", so it is not the program";
@@ -92,13 +92,18 @@ Testimony SecondWitness::between(const Blame& a, const Blame& b, const std::stri
   using Kind = Testimony::Kind;
   if ((!a.hardware && !b.hardware) || a.program || b.program) return {};
   if (a.seen_from_outside() || b.seen_from_outside())
-    return {Kind::independent, "broken hardware was seen from outside the jobs", {}, {}};
+    return {Kind::independent, "broken hardware was seen from outside the jobs", {}, {}, {}, {}};
   for (const Blame* blame : {&a, &b}) {
     if (const Event* event = shaken(*blame, node))
-      return {Kind::independent, node + " went down under " + blame->attempt.text(), {}, *event};
+      return {Kind::independent,
+              node + " went down under " + blame->attempt.text(),
+              {},
+              *event,
+              {},
+              {}};
   }
   if (!a.user.empty() && !b.user.empty() && a.user != b.user)
-    return {Kind::independent, "they belong to " + a.user + " and " + b.user, {}, {}};
+    return {Kind::independent, "they belong to " + a.user + " and " + b.user, {}, {}, {}, {}};
   for (const Blame* blame : {&a, &b}) {
     if (const AttemptRecord* other = went_on_without(node, *blame, a.at, attempts, now))
       return own_word(*other, *blame, node);
@@ -106,15 +111,21 @@ Testimony SecondWitness::between(const Blame& a, const Blame& b, const std::stri
   return {};
 }
 
+bool SecondWitness::expired(const Word& word, Instant now) const {
+  return now - word.at > catalog_.policy().limits.repeat_window;
+}
+
+bool SecondWitness::word_spent(const std::string& user, Instant now) const {
+  const auto word = spent_.find(user);
+  return word != spent_.end() && !expired(word->second, now);
+}
+
 bool SecondWitness::spend_word(const std::string& user, const std::string& node, Instant now) {
-  const auto expired = [&](const Word& word) {
-    return now - word.at > catalog_.policy().limits.repeat_window;
-  };
   const auto word = spent_.find(user);
   if (word != spent_.end() && word->second.node == node) return true;
-  if (word != spent_.end() && !expired(word->second)) return false;
+  if (word_spent(user, now)) return false;
   if (spent_.size() >= words_max)
-    std::erase_if(spent_, [&](const auto& entry) { return expired(entry.second); });
+    std::erase_if(spent_, [&](const auto& entry) { return expired(entry.second, now); });
   if (spent_.size() >= words_max) return false;
   spent_[user] = {node, now};
   return true;

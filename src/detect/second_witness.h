@@ -57,6 +57,8 @@ struct Testimony {
   std::string text;
   std::string user;            // own_word: whose
   std::optional<Event> proof;  // beside what the failures bring themselves
+  Instant since;               // when the later of the two failures happened
+  Instant heard_at;            // and was learnt of
 };
 
 class SecondWitness {
@@ -68,6 +70,7 @@ class SecondWitness {
   /// What makes `a` and `b` two witnesses against `node`, `a` being the earlier one.
   [[nodiscard]] Testimony between(const Blame& a, const Blame& b, const std::string& node,
                                   const AttemptTracker& attempts, Instant now) const;
+  [[nodiscard]] bool word_spent(const std::string& user, Instant now) const;
   /// True if this user's word may take out `node`; from then on it is spent.
   bool spend_word(const std::string& user, const std::string& node, Instant now);
 
@@ -76,6 +79,7 @@ class SecondWitness {
     std::string node;
     Instant at;
   };
+  [[nodiscard]] bool expired(const Word& word, Instant now) const;
   [[nodiscard]] const Event* shaken(const Blame& blame, const std::string& node) const;
 
   const Catalog& catalog_;

@@ -370,7 +370,7 @@ std::shared_ptr<const SignatureDatabase> ShippedSignatures::database(EventSource
 }
 
 DetectorBench::DetectorBench()
-    : detectors_(make_detectors(ShippedSignatures::get().catalog())), now_(story_start) {}
+    : detectors_(ShippedSignatures::get().catalog()), now_(story_start) {}
 
 void DetectorBench::verdict(const Verdict& verdict) {
   FAULTLINE_CHECK(verdict.id == make_verdict_id(verdict) || verdicts_.contains(verdict.id));
@@ -378,18 +378,11 @@ void DetectorBench::verdict(const Verdict& verdict) {
   verdicts_.insert_or_assign(verdict.id, verdict);
 }
 
-void DetectorBench::observe(const Event& event) {
-  for (const auto& detector : detectors_) detector->observe(event);
-}
+void DetectorBench::observe(const Event& event) { detectors_.observe(event); }
 
 void DetectorBench::advance(Instant now) {
-  do {
-    const bool long_silence = now - now_ > std::chrono::minutes{2};
-    const Duration step =
-        long_silence ? Duration(std::chrono::minutes{1}) : Duration(std::chrono::seconds{1});
-    now_ = std::min(now, now_ + step);
-    for (const auto& detector : detectors_) detector->evaluate(now_, *this);
-  } while (now_ < now);
+  now_ = now;
+  detectors_.evaluate(now_, *this);
 }
 
 std::string verdict_line(const Verdict& verdict) {

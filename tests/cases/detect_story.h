@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "detect/detector.h"
+#include "detect/detectors.h"
 #include "ingest/log_decoder.h"
 
 namespace faultline {
@@ -34,7 +34,7 @@ class DetectorBench final : public VerdictSink {
   DetectorBench();
   void verdict(const Verdict& verdict) override;
   void observe(const Event& event);
-  /// Calls evaluate once a second, or once a minute over long silences, as the controller would.
+  /// Lets the time pass up to `now`.
   void advance(Instant now);
   [[nodiscard]] Instant now() const { return now_; }
   /// By id, as last sent.
@@ -43,7 +43,7 @@ class DetectorBench final : public VerdictSink {
   [[nodiscard]] std::size_t sent() const { return sent_; }
 
  private:
-  std::vector<std::unique_ptr<Detector>> detectors_;
+  Detectors detectors_;
   std::map<VerdictId, Verdict> verdicts_;
   std::size_t sent_ = 0;
   Instant now_;
