@@ -18,11 +18,26 @@ constexpr std::size_t rulings_per_attempt_max = 16;
 constexpr std::size_t seen_job_logs_max = 65536;
 constexpr Duration ruling_interval = std::chrono::milliseconds{100};  // while somebody waits
 
+/// Two agents in one folder would send each other's events and lose each other's places.
+Result<FileLock> lock_folder(const std::filesystem::path& folder) {
+  std::error_code ignored;  // a folder that cannot be made shows at the lock
+  std::filesystem::create_directories(folder, ignored);
+  auto lock = FileLock::take(folder / "lock", false);
+  if (lock.ok() || lock.error().code != ErrorCode::unavailable) return lock;
+  return Error{
+      ErrorCode::conflict,
+      folder.string() +
+          " is in use by another `faultline agent`; stop it, or give this one a --state of "
+          "its own"};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<AgentRuntime>> AgentRuntime::open(AgentSettings settings, AgentPorts ports,
                                                          const Catalog& catalog,
                                                          Counters& counters) {
+  auto lock = lock_folder(settings.state);
+  if (!lock.ok()) return lock.error();
   auto spool = Spool::open(settings.state / "spool", settings.spool, counters);
   if (!spool.ok()) return spool.error().with_context("state folder");
   AgentState state =
@@ -31,16 +46,18 @@ Result<std::unique_ptr<AgentRuntime>> AgentRuntime::open(AgentSettings settings,
     return saved.error().with_context("state folder");
   std::unique_ptr<AgentRuntime> runtime(
       new AgentRuntime(std::move(settings), std::move(ports), catalog, counters,
-                       std::move(spool).value(), std::move(state)));
+                       std::move(lock).value(), std::move(spool).value(), std::move(state)));
   runtime->say_hello();
   return runtime;
 }
 
 AgentRuntime::AgentRuntime(AgentSettings settings, AgentPorts ports, const Catalog& catalog,
-                           Counters& counters, std::unique_ptr<Spool> spool, AgentState state)
+                           Counters& counters, FileLock lock, std::unique_ptr<Spool> spool,
+                           AgentState state)
     : settings_(std::move(settings)),
       ports_(std::move(ports)),
       counters_(counters),
+      lock_(std::move(lock)),
       spool_(std::move(spool)),
       state_(std::move(state)),
       outbox_(settings_.node, *spool_, ports_.uplink, ports_.clock, counters, settings_.outbox),

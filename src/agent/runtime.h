@@ -24,6 +24,7 @@
 #include "agent/spool.h"
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/file_lock.h"
 #include "catalog/catalog.h"
 
 namespace faultline {
@@ -70,7 +71,7 @@ struct AgentPorts {
 
 class AgentRuntime {
  public:
-  /// unavailable if the state folder cannot be used.
+  /// unavailable if the state folder cannot be used, conflict if another agent uses it.
   static Result<std::unique_ptr<AgentRuntime>> open(AgentSettings settings, AgentPorts ports,
                                                     const Catalog& catalog, Counters& counters);
   AgentRuntime(const AgentRuntime&) = delete;
@@ -87,7 +88,7 @@ class AgentRuntime {
 
  private:
   AgentRuntime(AgentSettings settings, AgentPorts ports, const Catalog& catalog, Counters& counters,
-               std::unique_ptr<Spool> spool, AgentState state);
+               FileLock lock, std::unique_ptr<Spool> spool, AgentState state);
   void say_hello();
   void say_damage();
   [[nodiscard]] Event about_node(EventKind kind) const;
@@ -111,6 +112,7 @@ class AgentRuntime {
   AgentSettings settings_;
   AgentPorts ports_;
   Counters& counters_;
+  FileLock lock_;  // of the state folder
   std::unique_ptr<Spool> spool_;
   AgentState state_;
   Outbox outbox_;

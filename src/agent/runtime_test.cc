@@ -178,6 +178,12 @@ class RuntimeTest : public testing::Test {
 
   void start(const std::string& boot = "boot-1") {
     runtime_.reset();
+    auto runtime = open(boot);
+    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+    runtime_ = std::move(runtime).value();
+    ASSERT_TRUE(runtime_->add_kernel_log(std::make_unique<FakeSource>(kernel_)).ok());
+  }
+  Result<std::unique_ptr<AgentRuntime>> open(const std::string& boot = "boot-1") {
     AgentSettings settings;
     settings.node = "n3";
     settings.version = "test";
@@ -192,10 +198,7 @@ class RuntimeTest : public testing::Test {
       if (log.start_at) source->resume(std::to_string(*log.start_at));
       return source;
     };
-    auto runtime = AgentRuntime::open(settings, ports, catalog_, counters_);
-    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-    runtime_ = std::move(runtime).value();
-    ASSERT_TRUE(runtime_->add_kernel_log(std::make_unique<FakeSource>(kernel_)).ok());
+    return AgentRuntime::open(settings, ports, catalog_, counters_);
   }
   /// A kernel line of now.
   void xid(int pid, Duration age = Duration{0}) {
@@ -573,6 +576,19 @@ TEST_F(RuntimeTest, ClockStepsNeitherSilenceTheNodeNorRepeatItsLines) {
   EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), 2U);
   EXPECT_EQ(uplink_.heartbeats, beats + 20);
   for (const auto& [id, times] : uplink_.deliveries) EXPECT_EQ(times, 1) << id;
+}
+
+TEST_F(RuntimeTest, ASecondAgentOnTheStateIsRefusedAndSpoilsNothing) {
+  run_for(seconds{1});
+  const auto second = open();
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, ErrorCode::conflict);
+  EXPECT_NE(second.error().message.find("--state"), std::string::npos);
+  xid(1);
+  run_for(seconds{1});
+  EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), 1U);
+  EXPECT_EQ(uplink_.of(EventKind::agent_started).size(), 1U);
+  start();  // the first one has left
 }
 
 TEST_F(RuntimeTest, DamagedStateIsAFirstStartAndSaid) {

@@ -9,13 +9,13 @@
 
 #include "adapters/grpc/server.h"
 #include "adapters/http/status_server.h"
-#include "adapters/local/state_folder.h"
 #include "apps/catalog_path.h"
 #include "apps/config_file.h"
 #include "apps/output.h"
 #include "apps/scheduler_choice.h"
 #include "apps/serve_status.h"
 #include "apps/usage.h"
+#include "base/file_lock.h"
 #include "base/version.h"
 #include "catalog/policy_parser.h"
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,21 +81,6 @@ Status make_folder(const fs::path& path) {
 }
 
 }  // namespace
-
-Result<FileLock> FileLock::take(const fs::path& path, bool wait) {
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor < 0) return file_error(path, errno);
-  FileLock lock(descriptor);
-  while (::flock(descriptor, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
-    if (errno != EINTR)
-      return Error{ErrorCode::unavailable, path.string() + " is locked by another process"};
-  }
-  return lock;
-}
-
-FileLock::~FileLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
 
 Result<std::string> read_own_file(const fs::path& path, std::uint64_t bytes_max) {
   const File file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);

@@ -18,26 +18,10 @@
 #include <vector>
 
 #include "adapters/local/local_state.h"
+#include "base/file_lock.h"
 #include "base/result.h"
 
 namespace faultline {
-
-/// A file that is locked for as long as this lives.
-class FileLock {
- public:
-  /// unavailable if somebody else has it and `wait` is false.
-  static Result<FileLock> take(const std::filesystem::path& path, bool wait);
-  FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  FileLock& operator=(FileLock&&) = delete;
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-  ~FileLock();
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-
- private:
-  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;
-};
 
 class StateFolder {
  public:
