@@ -200,6 +200,7 @@ void Controller::poll_once() {
     const Attempt* attempt = about_attempt ? view->attempt(*event.attempt) : nullptr;
     if (attempt != nullptr) note_store(store_.put_attempt(*attempt), "attempt");
   }
+  const auto lost_drains = reopen_lost_drains(*view);
   std::vector<NodeState> moved;
   std::unique_lock order(node_order_);
   {
@@ -210,7 +211,8 @@ void Controller::poll_once() {
     health_.view_taken_at = view->taken_at;
     for (const auto& [name, state] : node_states_) {
       const SchedulerNode* node = view->node(name);
-      const auto next = node != nullptr ? after_view(state, *node, clock_.now()) : std::nullopt;
+      if (node == nullptr || lost_drains.contains(name)) continue;
+      const auto next = after_view(state, *node, clock_.now());
       if (next) moved.push_back(*next);
     }
     for (const auto& state : moved) node_states_[state.node] = state;
@@ -229,6 +231,42 @@ void Controller::poll_once() {
     events.push_back(std::move(back));
   }
   store_and_inbox(std::move(events));
+}
+
+/// The nodes whose drain the scheduler lost, each with its intent open again: the next look at the
+/// open intents carries it out.
+std::set<std::string> Controller::reopen_lost_drains(const ClusterView& view) {
+  if (options_.mode != Mode::act) return {};
+  NodeStates states;
+  {
+    const std::lock_guard lock(mutex_);
+    states = node_states_;
+  }
+  if (!drain_watch_.needs_boot_id(states, view.taken_at)) return {};
+  const auto boot_id = scheduler_.boot_id();
+  if (!boot_id) return {};
+  std::set<std::string> reopened;
+  for (const auto& state : drain_watch_.lost(states, view, *boot_id)) {
+    if (reopen_drain(state)) reopened.insert(state.node);
+  }
+  return reopened;
+}
+
+bool Controller::reopen_drain(const NodeState& state) {
+  const auto record = store_.action(state.action);
+  if (!record || !*record) return false;
+  const auto& outcome = (*record)->outcome;
+  if (!outcome || outcome->status != OutcomeStatus::done) return !outcome || outcome->retryable;
+  const auto reopened = store_.reopen_action(state.action, clock_.now());
+  note_store(reopened, "lost drain");
+  if (!reopened) return false;
+  counters_.add("controller_drains_lost_total");
+  spdlog::warn("the scheduler lost the drain of {} when its daemon was restarted; draining again",
+               state.node);
+  const std::lock_guard lock(mutex_);
+  line_of(Work::nodes).settle_now = true;
+  line_of(Work::nodes).wake.notify_one();
+  return true;
 }
 
 void Controller::poll_loop() {

@@ -27,8 +27,9 @@
 #include "act/executor.h"
 #include "base/clock.h"
 #include "base/counters.h"
-#include "controller/agent_counters.h"
 #include "controller/action_log.h"
+#include "controller/agent_counters.h"
+#include "controller/drain_watch.h"
 #include "controller/incidents.h"
 #include "controller/judge.h"
 #include "controller/node_clocks.h"
@@ -104,6 +105,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void leave_line(Work work);
   struct Line {
     std::deque<Decision> decisions;  // the first one may be under way
+    bool settle_now = false;         // look at the open intents without waiting
     std::condition_variable wake;
   };
   Line& line_of(Work work) { return lines_.at(static_cast<std::size_t>(work)); }
@@ -111,6 +113,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
 
   void poll_once();
   void save_view();
+  std::set<std::string> reopen_lost_drains(const ClusterView& view);
+  bool reopen_drain(const NodeState& state);
   void judge_once();
   void absorb(const std::vector<Event>& events, Instant now);
   void watch_agents(Instant now);
@@ -157,6 +161,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   RulingBoard rulings_;
   Judge judge_;              // judge thread only, after start
   SchedulerWatch watch_;     // poll thread only, after start
+  DrainWatch drain_watch_;   // of the polling thread
   IncidentBook incidents_;   // judge thread only, after start
   ActionHistory history_;    // judge thread only, after start
   ClusterView judged_view_;  // judge thread only: its copy of view_ with the node states in it

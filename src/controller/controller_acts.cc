@@ -1,5 +1,6 @@
 // The acting half of the controller: carrying decisions out, and telling people.
 #include <algorithm>
+#include <utility>
 
 #include "controller/controller.h"
 #include "model/names.h"
@@ -38,7 +39,9 @@ bool Controller::may_begin(Work work) const {
 std::optional<Decision> Controller::next_decision(Work work) {
   std::unique_lock lock(mutex_);
   auto& line = line_of(work);
-  line.wake.wait_for(lock, settle_interval, [&] { return stopping_ || may_begin(work); });
+  line.wake.wait_for(lock, settle_interval, [&] {
+    return stopping_ || may_begin(work) || std::exchange(line.settle_now, false);
+  });
   // What was not begun is found again: its decision is stored, its intent is not.
   if (stopping_ || !may_begin(work)) return std::nullopt;
   const auto next = std::min_element(line.decisions.begin(), line.decisions.end(), goes_first);

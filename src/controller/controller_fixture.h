@@ -46,6 +46,19 @@ class FakeCluster final : public Scheduler, public Actuator {
     view.attempts = {job};
     return view;
   }
+  Result<std::string> boot_id() override { return std::to_string(daemon); }
+  /// The daemon is killed and comes back without what it had acknowledged last.
+  void lose(const std::string& line) {
+    std::vector<std::string> kept;
+    {
+      std::ifstream in(file_);  // tidy: allow stream
+      for (std::string each; std::getline(in, each);)
+        if (each != line) kept.push_back(each);
+    }
+    ++daemon;
+    std::ofstream out(file_);  // tidy: allow stream
+    for (const auto& each : kept) out << each << "\n";
+  }
   Result<Outcome> execute(const Action& action) override {
     if (refuse) return Error{ErrorCode::unavailable, "slurmctld does not answer"};
     before_execute(action);
@@ -72,6 +85,7 @@ class FakeCluster final : public Scheduler, public Actuator {
   std::function<void(const Action&)> after_execute = [](const Action&) {};
   std::atomic<bool> down{false};    // views fail
   std::atomic<bool> refuse{false};  // acts fail, and cannot be looked at
+  std::atomic<int> daemon{1};
   int nodes = 9;
 
  private:

@@ -54,5 +54,25 @@ TEST_F(ControllerWorkTest, ARequeueWaitsForTheDrain) {
   EXPECT_FALSE(overtaken);
 }
 
+TEST_F(ControllerWorkTest, ADrainThatTheSchedulerLostIsCarriedOutAgain) {
+  const std::string drain = "drain_node node:n6";
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        EXPECT_TRUE(controller.take_events("n6", {fell_off_bus("n6")}).ok());
+        ASSERT_TRUE(eventually([&] { return cluster.did(drain); }));
+        // Seen drained by a view that was taken after it.
+        const Instant then = clock_.now();
+        ASSERT_TRUE(eventually(
+            [&] { return controller.health().view_taken_at > then + milliseconds{200}; }));
+        cluster.lose(drain);
+        EXPECT_TRUE(eventually([&] { return cluster.did(drain); }));
+      },
+      [](Store& store, FakeCluster&) {
+        return store.open_intents()->empty() &&
+               store.node_states()->front().phase == NodePhase::drained;
+      });
+  EXPECT_EQ(counters_.get("controller_drains_lost_total"), 1U);
+}
+
 }  // namespace
 }  // namespace faultline

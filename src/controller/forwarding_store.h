@@ -34,6 +34,7 @@ class ForwardingStore : public Store {
   Result<std::vector<Decision>> decisions_of_verdict(const VerdictId& v) override {
     return store_.decisions_of_verdict(v);
   }
+  Status reopen_action(const ActionId& i, Instant n) override { return store_.reopen_action(i, n); }
   Result<std::vector<Action>> open_intents() override { return store_.open_intents(); }
   Result<std::optional<ActionRecord>> action(const ActionId& i) override {
     return store_.action(i);

@@ -24,6 +24,11 @@ class Scheduler {
   /// A fresh view (node_states left empty). unavailable or deadline_exceeded when the scheduler
   /// does not answer.
   virtual Result<ClusterView> view() = 0;
+  /// Names the daemon that answers: another one after each restart and failover. not_found for a
+  /// scheduler whose acknowledged changes cannot be lost.
+  virtual Result<std::string> boot_id() {
+    return Error{ErrorCode::not_found, "this scheduler loses nothing"};
+  }
 };
 
 /// What the controller tells people. Called from one thread; must return within its own deadline.

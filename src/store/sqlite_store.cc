@@ -161,6 +161,19 @@ Status SqliteStore::record_outcome(const Outcome& outcome) {
   return transaction.value().commit();
 }
 
+Status SqliteStore::reopen_action(const ActionId& id, Instant now) {
+  const std::lock_guard lock(mutex_);
+  auto transaction = sqlite::Transaction::begin(*database_);
+  if (!transaction) return transaction.error();
+  FAULTLINE_SQL(update,
+                "UPDATE actions SET settled = 0, outcome = '', intended_at = ? WHERE id = ? AND "
+                "settled = 1 AND json_extract(outcome, '$.status') = 'done'");
+  FAULTLINE_TRY(update.bind(ns(now)).bind(id).run());
+  if (database_->changes() == 0) return Error{ErrorCode::conflict, id + " is not done"};
+  FAULTLINE_TRY(remember("outcome", id, now, "{\"status\":\"undone\"}"));
+  return transaction.value().commit();
+}
+
 Result<std::vector<Action>> SqliteStore::open_intents() {
   const std::lock_guard lock(mutex_);
   FAULTLINE_SQL(select, "SELECT body FROM actions WHERE settled = 0 ORDER BY intended_at, id");

@@ -31,6 +31,7 @@ class SqliteStore final : public Store {
 
   Status record_intent(const Action& action, Instant now) override;
   Status record_outcome(const Outcome& outcome) override;
+  Status reopen_action(const ActionId& id, Instant now) override;
   Result<std::vector<Action>> open_intents() override;
   Result<std::optional<ActionRecord>> action(const ActionId& id) override;
   Result<std::vector<ActionRecord>> actions(const Page& page) override;

@@ -87,6 +87,9 @@ class Store {
   // The intent journal (act/journal.h binds to these).
   virtual Status record_intent(const Action& action, Instant now) = 0;
   virtual Status record_outcome(const Outcome& outcome) = 0;
+  /// What was done came undone without anybody's will: the intent is open again, as of `now`.
+  /// conflict unless its outcome is `done`.
+  virtual Status reopen_action(const ActionId& id, Instant now) = 0;
   virtual Result<std::vector<Action>> open_intents() = 0;
   virtual Result<std::optional<ActionRecord>> action(const ActionId& id) = 0;
   virtual Result<std::vector<ActionRecord>> actions(const Page& page) = 0;  // newest first

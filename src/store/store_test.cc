@@ -71,6 +71,22 @@ TEST_F(StoreTest, AnUnknownOutcomeStaysOpenAndADoneOneIsFinal) {
   EXPECT_EQ(store->action("a-1").value()->outcome->status, OutcomeStatus::done);
 }
 
+TEST_F(StoreTest, WhatCameUndoneIsOpenAgain) {
+  const Instant t0{seconds{1}};
+  const Instant later = t0 + seconds{5};
+  auto store = open();
+  ASSERT_TRUE(store->record_intent(action("a-1"), t0).ok());
+  EXPECT_EQ(store->reopen_action("a-1", later).error().code, ErrorCode::conflict) << "open still";
+  ASSERT_TRUE(store->record_outcome(outcome("a-1", OutcomeStatus::done)).ok());
+  ASSERT_TRUE(store->reopen_action("a-1", later).ok());
+  EXPECT_EQ(store->open_intents().value(), std::vector{action("a-1")});
+  EXPECT_EQ(store->action("a-1").value()->intended_at, later);
+  EXPECT_FALSE(store->action("a-1").value()->outcome);
+  ASSERT_TRUE(store->record_outcome(outcome("a-1", OutcomeStatus::failed)).ok());
+  EXPECT_FALSE(store->reopen_action("a-1", t0).ok()) << "a final failure stays";
+  EXPECT_FALSE(store->reopen_action("a-2", t0).ok());
+}
+
 TEST_F(StoreTest, ANodeTestThatHasNoResultIsClosed) {
   auto store = open();
   Action test = action("a-1");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "adapters/slurm/slurm_queries.h"
+#include "adapters/slurm/slurm_states.h"
 #include "base/text.h"
 #include "model/names.h"
 
@@ -65,6 +66,18 @@ Result<ClusterView> SlurmScheduler::view() {
   add_nodes(std::move(nodes).value(), view);
   add_attempts(*jobs, view);
   return view;
+}
+
+Result<std::string> SlurmScheduler::boot_id() {
+  const auto config = command_.run({"scontrol", "show", "config"});
+  if (!config) return config.error();
+  for (const auto line : split(*config, '\n')) {
+    // "BOOT_TIME               = 1795987075", between other settings.
+    if (!line.starts_with("BOOT_TIME ")) continue;
+    const auto started = trim(line.substr(line.find('=') + 1));
+    if (known(instant_of(started))) return std::string(started);
+  }
+  return Error{ErrorCode::corrupt, "`scontrol show config` says no BOOT_TIME"};
 }
 
 Status SlurmScheduler::find_version() {

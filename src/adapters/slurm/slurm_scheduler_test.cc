@@ -90,6 +90,17 @@ TEST_F(SlurmViews, PutsNodesJobsAndTopologyTogether) {
   EXPECT_EQ(view->attempt({"2_1", 1})->array_job, "2");
 }
 
+TEST_F(SlurmViews, TheBootIdIsWhenSlurmctldWasStarted) {
+  auto slurm = scheduler();
+  EXPECT_FALSE(slurm.boot_id().ok()) << "it does not answer";
+  answers_["scontrol show config"] =
+      "Configuration data as of 1795990000\nAccountingStorageHost   = localhost\n"
+      "BOOT_TIME               = 1795987075\nBatchStartTimeout       = 10 sec\n";
+  EXPECT_EQ(slurm.boot_id().value(), "1795987075");
+  answers_["scontrol show config"] = "BOOT_TIME               = N/A\n";
+  EXPECT_FALSE(slurm.boot_id().ok());
+}
+
 TEST_F(SlurmViews, SparesAreWhatTheSiteSays) {
   SlurmOptions by_feature;
   by_feature.spare_feature = "ib";
