@@ -156,10 +156,19 @@ Stop node_known(const Proposal& proposal, const PolicyInput& input) {
   return hold(Reason::node_unknown, "the scheduler does not know " + proposal.node);
 }
 
-bool silence_covers(const Subject& silence, const Proposal& proposal, const Subject& subject) {
-  if (silence.kind == SubjectKind::cluster || silence == subject ||
+/// Whether `wide` is the rack or the switch of this node; false where that is not known.
+bool is_within(const SchedulerNode& node, const Subject& wide) {
+  if (wide.part.empty()) return false;
+  return (wide.kind == SubjectKind::rack && wide.part == node.rack) ||
+         (wide.kind == SubjectKind::network_switch && wide.part == node.network_switch);
+}
+
+bool silence_covers(const Subject& silence, const Proposal& proposal, const PolicyInput& input) {
+  if (silence.kind == SubjectKind::cluster || silence == input.verdict.subject ||
       silence == proposal.action.subject)
     return true;
+  const SchedulerNode* node = input.view.node(proposal.node);
+  if (node != nullptr && is_within(*node, silence)) return true;
   if (silence.kind == SubjectKind::node) return silence.node == proposal.node;
   const bool about_job = silence.kind == SubjectKind::job || silence.kind == SubjectKind::attempt;
   return about_job && proposal.action.attempt &&
@@ -168,9 +177,7 @@ bool silence_covers(const Subject& silence, const Proposal& proposal, const Subj
 
 Stop not_silenced(const Proposal& proposal, const PolicyInput& input) {
   for (const auto& silence : input.history.silences) {
-    if (silence.until <= input.now ||
-        !silence_covers(silence.subject, proposal, input.verdict.subject))
-      continue;
+    if (silence.until <= input.now || !silence_covers(silence.subject, proposal, input)) continue;
     return hold(Reason::silenced, silence.subject.text() + " is silenced by " + silence.by +
                                       " until " + to_text(silence.until));
   }
@@ -183,11 +190,7 @@ Stop not_covered(const Proposal& proposal, const PolicyInput& input) {
   const SchedulerNode* node = input.view.node(proposal.node);
   for (const auto& entry : input.history.entries) {
     const auto& wide = entry.action.subject;
-    const bool covers =
-        (wide.kind == SubjectKind::rack && !node->rack.empty() && wide.part == node->rack) ||
-        (wide.kind == SubjectKind::network_switch && !node->network_switch.empty() &&
-         wide.part == node->network_switch);
-    if (!covers || wide == input.verdict.subject ||
+    if (!is_within(*node, wide) || wide == input.verdict.subject ||
         input.now - entry.decided_at > input.limits.verdict_age_max)
       continue;
     return hold(Reason::covered_by_wider,

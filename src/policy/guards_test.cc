@@ -324,6 +324,24 @@ TEST(GuardBoundary, Silence) {
   EXPECT_EQ(drain_reason(s), Reason::silenced);
 }
 
+TEST(GuardBoundary, ASilenceOfARackOrSwitchCoversItsNodes) {
+  Scenario s;
+  s.view.nodes["n3"].rack = "r1";
+  s.view.nodes["n3"].network_switch = "s1";
+  s.history.silences = {{Subject::of_rack("r1"), now + minutes{1}, "alice"}};
+  EXPECT_EQ(drain_reason(s), Reason::silenced);
+  s.history.silences[0].subject = Subject::of_rack("r11");
+  EXPECT_EQ(drain_reason(s), Reason::all_guards_passed);
+  s.history.silences[0].subject = Subject::of_switch("s1");
+  EXPECT_EQ(drain_reason(s), Reason::silenced);
+  s.history.silences[0].subject = Subject::of_rack("s1");
+  EXPECT_EQ(drain_reason(s), Reason::all_guards_passed);
+  // Where racks are not known, none is meant.
+  s.view.nodes["n3"].rack = "";
+  s.history.silences[0].subject = Subject::of_rack("");
+  EXPECT_EQ(drain_reason(s), Reason::all_guards_passed);
+}
+
 TEST(GuardBoundary, DrainsPerHour) {
   Scenario s;
   for (int i = 0; i < s.limits.drains_per_hour_max - 1; ++i) {
