@@ -180,6 +180,23 @@ TEST_F(LocalClusterTest, AJobThatCannotStartSaysWhy) {
   EXPECT_THAT(read(folder_->attempt_file("50", 0, "out")), HasSubstr("/no/such/program"));
 }
 
+TEST_F(LocalClusterTest, AProgramIsLookedUpInTheJobsOwnPath) {
+  fs::create_directory(root_ / "tools");
+  fs::copy_file("/bin/true", root_ / "tools/only-here");
+  LocalRequest request;
+  request.job = "51";
+  request.argv = {"only-here"};
+  request.directory = "/";
+  request.environment = {"PATH=" + (root_ / "tools").string()};
+  ASSERT_TRUE(leave_request(*folder_, request, clock_.now()));
+  request.job = "52";
+  request.environment = {};
+  ASSERT_TRUE(leave_request(*folder_, request, clock_.now()));
+  ASSERT_TRUE(wait_for_state("51", AttemptState::completed));
+  ASSERT_TRUE(wait_for_state("52", AttemptState::failed));
+  EXPECT_EQ(attempt("52").exit_code, 127);
+}
+
 TEST_F(LocalClusterTest, ARequeueStopsTheJobAndKeepsThePlaces) {
   // It ignores SIGTERM, and so does its child in a process group of its own: both must be gone
   // nevertheless.

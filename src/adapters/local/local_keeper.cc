@@ -88,6 +88,9 @@ class Keeper {
     ProcessOptions options;
     options.environment = launch.environment;
     options.directory = launch.directory;
+    // The program is looked up in our PATH, which must be the job's.
+    for (const std::string& entry : launch.environment)
+      if (entry.starts_with("PATH=")) ::setenv("PATH", entry.c_str() + 5, 1);
     return start_process_group(launch.argv, options, file("out"));
   }
 
