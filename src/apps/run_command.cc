@@ -1,5 +1,6 @@
 #include "apps/run_command.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -48,6 +49,18 @@ bool same_output() {
          out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
+/// The first pipe that we make must not take the number of a closed standard descriptor. True if it
+/// was closed.
+bool replace_if_closed(int descriptor) {
+  if (::fcntl(descriptor, F_GETFD) >= 0) return false;
+  const int nowhere = ::open("/dev/null", O_RDWR);
+  if (nowhere >= 0 && nowhere != descriptor) {
+    ::dup2(nowhere, descriptor);
+    ::close(nowhere);
+  }
+  return true;
+}
+
 Duration seconds(double value) {
   return std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(std::clamp(value, 0.0, 1e6)));
@@ -83,6 +96,8 @@ class Run {
   /// False at the end of the stream.
   bool pump(RunLog::Stream stream);
   void pass_on(RunLog::Stream stream, std::string_view bytes);
+  /// Once, in the log and, if it is there, on standard error.
+  void say_unread(RunLog::Stream stream);
   void look_for_stall();
   void drain();
   void finish();
@@ -108,6 +123,8 @@ class Run {
   std::string tagged_;
   std::optional<ChildEnd> end_;
   int start_code_ = 0;
+  bool out_unread_ = replace_if_closed(STDOUT_FILENO);
+  bool err_unread_ = replace_if_closed(STDERR_FILENO);
 };
 
 void Run::open_log() {
@@ -156,6 +173,8 @@ void Run::announce() {
 
 int Run::main() {
   open_log();
+  if (out_unread_) say_unread(RunLog::Stream::out);
+  if (err_unread_) say_unread(RunLog::Stream::err);
   if (!start_child()) return start_code_;
   announce();
   watch();
@@ -221,10 +240,19 @@ void Run::pass_on(RunLog::Stream stream, std::string_view bytes) {
         .feed(bytes, fmt::format("[{} rank{}] ", me_.node, me_.rank), tagged_);
     bytes = tagged_;
   }
-  const int problem = write_all(out ? STDOUT_FILENO : STDERR_FILENO, bytes);
-  // Nobody reads our output any more: the command is to learn it as it would without us, by
-  // SIGPIPE.
-  if (problem == EPIPE) close(stream);
+  bool& unread = out ? out_unread_ : err_unread_;
+  if (unread || write_all(out ? STDOUT_FILENO : STDERR_FILENO, bytes) != EPIPE) return;
+  unread = true;
+  // Without a log the command is to learn it as it would without us, by SIGPIPE.
+  log_.path().empty() ? close(stream) : say_unread(stream);
+}
+
+void Run::say_unread(RunLog::Stream stream) {
+  const std::string text = fmt::format("nobody reads our standard {}; the command goes on{}",
+                                       stream == RunLog::Stream::out ? "output" : "error",
+                                       log_.path().empty() ? "" : ", its log has everything");
+  static_cast<void>(log_.note(text, clock_.now()).ok());
+  say(text);
 }
 
 void Run::look_for_stall() {

@@ -59,6 +59,7 @@ class RunTest : public testing::Test {
       ::dup2(out[1], 1);
       ::dup2(err[1], 2);
       for (const int end : {out[0], out[1], err[0], err[1]}) ::close(end);
+      if (before_) before_();
       ::_exit(run_main(options_));
     }
     ::close(out[1]);
@@ -87,6 +88,7 @@ class RunTest : public testing::Test {
 
   fs::path folder_;
   RunOptions options_;
+  std::function<void()> before_;  // in the process that will be `faultline run`
 
  private:
   static void take(pollfd& wait, std::string& into) {
@@ -131,6 +133,42 @@ TEST_F(RunTest, MissingCommandIs127AndSaysWhich) {
 TEST_F(RunTest, WhatMayNotBeExecutedIs126) {
   std::ofstream(folder_ / "data") << "x";
   EXPECT_EQ(run({(folder_ / "data").string()}).code, 126);
+}
+
+TEST_F(RunTest, GoesOnWhenNobodyReadsItsOutput) {
+  before_ = [] {
+    std::array<int, 2> gone{};
+    (void)!::pipe(gone.data());
+    ::dup2(gone[1], 1);
+    for (const int end : gone) ::close(end);
+  };
+  const Outcome outcome = shell("echo one; sleep 0.1; echo two; echo oops >&2; exit 7");
+  EXPECT_EQ(outcome.code, 7);
+  EXPECT_NE(log().find("| two\n"), std::string::npos) << log();
+  const std::string said = "faultline: nobody reads our standard output";
+  EXPECT_NE(log().find(said), std::string::npos) << log();
+  EXPECT_EQ(log().find(said), log().rfind(said)) << log();
+  EXPECT_EQ(outcome.err.find(said), 0U) << outcome.err;
+  EXPECT_NE(outcome.err.find("oops\n"), std::string::npos);
+}
+
+TEST_F(RunTest, GoesOnWhenItsOutputIsClosed) {
+  before_ = [] { ::close(1); };
+  const Outcome outcome = shell("echo one; exit 7");
+  EXPECT_EQ(outcome.code, 7);
+  EXPECT_NE(log().find("| one\n"), std::string::npos) << log();
+  EXPECT_NE(log().find("faultline: nobody reads our standard output"), std::string::npos) << log();
+}
+
+TEST_F(RunTest, WithoutALogTheCommandLearnsThatNobodyReads) {
+  options_.log_dir = "";
+  before_ = [] {
+    std::array<int, 2> gone{};
+    (void)!::pipe(gone.data());
+    ::dup2(gone[1], 1);
+    for (const int end : gone) ::close(end);
+  };
+  EXPECT_EQ(run({"yes"}).code, 128 + SIGPIPE);
 }
 
 TEST_F(RunTest, RestartsAppend) {

@@ -91,6 +91,12 @@ Status RunLog::write(Stream stream, std::string_view bytes, Instant now) {
   return put();
 }
 
+Status RunLog::note(std::string_view text, Instant now) {
+  if (descriptor_ < 0) return ok_status();
+  pending_.append(prefix(now)).append("faultline: ").append(text).push_back('\n');
+  return put();
+}
+
 Status RunLog::finish(Instant now) {
   if (descriptor_ < 0) return ok_status();
   out_.finish(prefix(now), pending_);

@@ -43,6 +43,8 @@ class RunLog {
               std::int32_t rank);
   /// An error is returned once; further ones are only counted.
   Status write(Stream stream, std::string_view bytes, Instant now);
+  /// A line of faultline's own, between those of the command.
+  Status note(std::string_view text, Instant now);
   /// Writes unfinished lines.
   Status finish(Instant now);
 
