@@ -7,6 +7,7 @@
 #include "apps/output.h"
 #include "base/text.h"
 #include "model/json.h"
+#include "model/names.h"
 
 namespace faultline {
 namespace {
@@ -14,6 +15,34 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t lookup_max = 2000;
+
+/// What people ask about by a name: "n3", or a subject as a SUBJECT column shows it, "node:n3".
+struct Asked {
+  std::string name;                // of an event, node, job or attempt; "" if it is none of these
+  std::optional<Subject> subject;  // what the text means as a subject
+};
+
+Asked parse_asked(const std::string& text) {
+  auto subject = Subject::parse(text);
+  if (!subject) return {text, {}};
+  switch (subject->kind) {
+    case SubjectKind::node: return {subject->node, subject};
+    case SubjectKind::job: return {subject->attempt.job, subject};
+    case SubjectKind::attempt: return {subject->attempt.text(), subject};
+    case SubjectKind::gpu: subject->part = canonical_pci(subject->part); return {{}, subject};
+    default: return {{}, subject};
+  }
+}
+
+bool concerns(const Verdict& verdict, const Asked& asked) {
+  if (asked.subject && verdict.subject == *asked.subject) return true;
+  const std::string& name = asked.name;
+  if (name.empty()) return false;
+  const bool rests =
+      std::find(verdict.evidence.begin(), verdict.evidence.end(), name) != verdict.evidence.end();
+  return rests || verdict.subject.node == name || verdict.subject.attempt.job == name ||
+         (verdict.attempt && (verdict.attempt->job == name || verdict.attempt->text() == name));
+}
 
 /// The verdicts that explain `id`: an action, decision, verdict, incident, event, node or job.
 class Chain {
@@ -55,18 +84,15 @@ class Chain {
     }
     return std::vector<VerdictId>{};
   }
-  /// An event id, or the name of a node or job: every verdict that rests on it or is about it.
-  Result<std::vector<VerdictId>> of_subject(const std::string& name) {
+  /// An event, a subject, or the name of a node or job: every verdict that rests on it or is about
+  /// it, newest first.
+  Result<std::vector<VerdictId>> of_subject(const std::string& text) {
     const auto verdicts = store_.verdicts({lookup_max, {}});
     if (!verdicts) return verdicts.error();
+    const Asked asked = parse_asked(text);
     std::vector<VerdictId> found;
     for (const auto& verdict : *verdicts) {
-      const bool rests = std::find(verdict.evidence.begin(), verdict.evidence.end(), name) !=
-                         verdict.evidence.end();
-      const bool about =
-          verdict.subject.node == name || verdict.subject.attempt.job == name ||
-          (verdict.attempt && (verdict.attempt->job == name || verdict.attempt->text() == name));
-      if (rests || about) found.push_back(verdict.id);
+      if (concerns(verdict, asked)) found.push_back(verdict.id);
     }
     return found;
   }
