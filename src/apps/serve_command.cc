@@ -80,6 +80,15 @@ Result<std::optional<TlsFiles>> tls_of(const ServeOptions& options) {
   return std::optional(TlsFiles{options.tls_ca, options.tls_cert, options.tls_key});
 }
 
+/// Before anything is created: whether those certificates will do.
+Status check_tls(const ServeOptions& options, Instant now) {
+  const auto tls = tls_of(options);
+  if (!tls) return tls.error();
+  if (!*tls) return ok_status();
+  const auto text = load_server_tls(**tls, now);
+  return text ? ok_status() : Status(text.error());
+}
+
 Status check_tests(const ServeOptions& options) {
   if (!options.test_command.empty() || (!options.test_after_drain && !options.return_after_test))
     return ok_status();
@@ -131,7 +140,7 @@ Status start_ports(const ServeOptions& options, Serving& serving) {
 }
 
 Status start_all(const ServeOptions& options, Serving& serving) {
-  if (const auto tls = tls_of(options); !tls) return tls.error();  // before anything is created
+  FAULTLINE_TRY(check_tls(options, serving.clock.now()));
   FAULTLINE_TRY(check_tests(options));
   FAULTLINE_TRY(open_state(options, serving));
   auto scheduler = choose_scheduler(options, serving.clock, serving.counters);

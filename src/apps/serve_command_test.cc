@@ -1,0 +1,68 @@
+// `faultline serve` with certificates that will not do: it says so before it makes or takes
+// anything.
+#include "apps/serve_command.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "adapters/pki/authority.h"
+#include "apps/output.h"
+
+namespace faultline {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class ServeCommand : public testing::Test {
+ protected:
+  ServeCommand() {
+    std::string pattern = (fs::temp_directory_path() / "serve-command-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    const SystemClock clock;
+    EXPECT_TRUE(init_authority(file("pki"), 1000, false, clock).ok());
+    EXPECT_TRUE(issue(file("pki"), {.name = "n3"}, clock).ok());
+    EXPECT_TRUE(issue(file("pki"), {.name = "ctl", .role = PeerRole::controller}, clock).ok());
+  }
+  ~ServeCommand() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  /// Standard error of a `serve` that failed.
+  [[nodiscard]] std::string refused(const std::string& certificate, const std::string& key) const {
+    CLI::App app("", "faultline");
+    ServeOptions options;
+    CLI::App* command = add_serve_command(app, options);
+    options.store = file("store/faultline.db");
+    options.catalog = FAULTLINE_SOURCE_CATALOG_DIR;
+    options.listen = options.status_listen = "127.0.0.1:0";
+    options.scheduler = "local";
+    options.local_state = file("no-cluster");  // whoever comes that far fails here
+    options.tls_ca = file("pki/ca.crt");
+    options.tls_cert = file("pki/" + certificate);
+    options.tls_key = file("pki/" + key);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(serve_main(*command, options), exit_failed);
+    return testing::internal::GetCapturedStderr();
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ServeCommand, AnAgentsCertificateIsRefusedByItsName) {
+  const std::string said = refused("n3.crt", "n3.key");
+  EXPECT_THAT(said, HasSubstr("n3.crt is for the role agent, not for controller"));
+  EXPECT_THAT(said, HasSubstr("--role controller"));
+  EXPECT_FALSE(fs::exists(folder_ / "store"));
+}
+
+TEST_F(ServeCommand, AKeyOfAnotherCertificateIsRefusedByItsName) {
+  EXPECT_THAT(refused("ctl.crt", "n3.key"),
+              HasSubstr("n3.key is the key of another certificate, not of " + file("pki/ctl.crt")));
+  EXPECT_FALSE(fs::exists(folder_ / "store"));
+}
+
+}  // namespace
+}  // namespace faultline
