@@ -182,6 +182,7 @@ void Controller::store_and_inbox(std::vector<Event> events) {
 }
 
 void Controller::poll_once() {
+  const auto boot_id = boot_id_for_drains();
   auto view = scheduler_.view();
   if (!view) {
     counters_.add("controller_scheduler_errors_total");
@@ -200,7 +201,7 @@ void Controller::poll_once() {
     const Attempt* attempt = about_attempt ? view->attempt(*event.attempt) : nullptr;
     if (attempt != nullptr) note_store(store_.put_attempt(*attempt), "attempt");
   }
-  const auto lost_drains = reopen_lost_drains(*view);
+  const auto lost_drains = reopen_lost_drains(*view, boot_id);
   std::vector<NodeState> moved;
   std::unique_lock order(node_order_);
   {
@@ -233,21 +234,33 @@ void Controller::poll_once() {
   store_and_inbox(std::move(events));
 }
 
+/// The boot id that a young drain is to be remembered with; "" if there is none, or no need.
+std::string Controller::boot_id_for_drains() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (options_.mode != Mode::act || !DrainWatch::any_young(node_states_, clock_.now())) return "";
+  }
+  const auto boot_id = scheduler_.boot_id();
+  return boot_id ? *boot_id : "";
+}
+
 /// The nodes whose drain the scheduler lost, each with its intent open again: the next look at the
 /// open intents carries it out.
-std::set<std::string> Controller::reopen_lost_drains(const ClusterView& view) {
-  if (options_.mode != Mode::act) return {};
+std::set<std::string> Controller::reopen_lost_drains(const ClusterView& view,
+                                                     const std::string& boot_id_before) {
   NodeStates states;
   {
     const std::lock_guard lock(mutex_);
     states = node_states_;
   }
-  if (!drain_watch_.needs_boot_id(states, view.taken_at)) return {};
+  drain_watch_.saw(states, view, boot_id_before);
+  const auto gone = drain_watch_.gone(states, view);
+  if (gone.empty()) return {};
   const auto boot_id = scheduler_.boot_id();
-  if (!boot_id) return {};
   std::set<std::string> reopened;
-  for (const auto& state : drain_watch_.lost(states, view, *boot_id)) {
-    if (reopen_drain(state)) reopened.insert(state.node);
+  for (const auto& state : gone) {
+    if (boot_id && drain_watch_.lost(state.node, *boot_id) && reopen_drain(state))
+      reopened.insert(state.node);
   }
   return reopened;
 }

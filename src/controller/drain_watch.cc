@@ -12,32 +12,36 @@ bool young(const NodeState& state, Instant now) {
 
 }  // namespace
 
-bool DrainWatch::needs_boot_id(const NodeStates& states, Instant now) const {
-  return !shown_by_.empty() || std::any_of(states.begin(), states.end(), [&](const auto& entry) {
-    return young(entry.second, now);
-  });
+bool DrainWatch::any_young(const NodeStates& states, Instant now) {
+  return std::any_of(states.begin(), states.end(),
+                     [&](const auto& entry) { return young(entry.second, now); });
 }
 
-std::vector<NodeState> DrainWatch::lost(const NodeStates& states, const ClusterView& view,
-                                        const std::string& boot_id) {
-  std::vector<NodeState> lost;
+void DrainWatch::saw(const NodeStates& states, const ClusterView& view,
+                     const std::string& boot_id) {
   for (const auto& [name, state] : states) {
     const SchedulerNode* node = view.node(name);
     if (node == nullptr) continue;
-    if (state.phase != NodePhase::drained) {
-      shown_by_.erase(name);
-    } else if (node->drained) {
-      if (young(state, view.taken_at)) {
-        shown_by_[name] = boot_id;
-      } else {
-        shown_by_.erase(name);
-      }
-    } else if (const auto shown = shown_by_.find(name);
-               node->available && shown != shown_by_.end() && shown->second != boot_id) {
-      lost.push_back(state);
-    }
+    const bool may_be_lost = young(state, view.taken_at);
+    if (node->drained && may_be_lost && !boot_id.empty()) shown_by_[name] = boot_id;
+    if ((node->drained && !may_be_lost) || state.phase != NodePhase::drained) shown_by_.erase(name);
   }
-  return lost;
+}
+
+std::vector<NodeState> DrainWatch::gone(const NodeStates& states, const ClusterView& view) const {
+  std::vector<NodeState> gone;
+  for (const auto& [name, shown_by] : shown_by_) {
+    const SchedulerNode* node = view.node(name);
+    const auto state = states.find(name);
+    if (node == nullptr || !node->available || state == states.end()) continue;
+    if (state->second.phase == NodePhase::drained) gone.push_back(state->second);
+  }
+  return gone;
+}
+
+bool DrainWatch::lost(const std::string& node, const std::string& boot_id) const {
+  const auto shown = shown_by_.find(node);
+  return shown != shown_by_.end() && shown->second != boot_id;
 }
 
 }  // namespace faultline

@@ -18,13 +18,17 @@ class DrainWatch {
   /// Longer than any scheduler keeps an acknowledged change in memory alone.
   static constexpr Duration unsaved_max = std::chrono::seconds{60};
 
-  /// True if lost() has to know the daemon's boot id: a drain is young, or has not been seen since.
-  [[nodiscard]] bool needs_boot_id(const NodeStates& states, Instant now) const;
-  /// To be called with each view. The nodes that faultline drained, that an earlier view showed
-  /// drained by a daemon with another boot id before the drain can have been saved for sure, and
-  /// that are available now. A node that is available under the same daemon was resumed.
-  std::vector<NodeState> lost(const NodeStates& states, const ClusterView& view,
-                              const std::string& boot_id);
+  /// True if a drain is young: saw() is to be told of it.
+  [[nodiscard]] static bool any_young(const NodeStates& states, Instant now);
+  /// Notes what `view` shows drained. `boot_id` is the daemon's from before the view was asked for:
+  /// one that was restarted meanwhile counts as restarted after it.
+  void saw(const NodeStates& states, const ClusterView& view, const std::string& boot_id);
+  /// Drained by faultline, shown so while it may have been unsaved, and available in `view`: lost
+  /// if the daemon is another one by now, and resumed by somebody if it is the same.
+  [[nodiscard]] std::vector<NodeState> gone(const NodeStates& states,
+                                            const ClusterView& view) const;
+  /// `boot_id`: the daemon's from after the view.
+  [[nodiscard]] bool lost(const std::string& node, const std::string& boot_id) const;
 
  private:
   std::map<std::string, std::string> shown_by_;  // young drains: node -> the daemon that showed it

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace faultline {
 namespace {
 
@@ -17,8 +19,13 @@ class DrainWatchTest : public testing::Test {
     state.since = start_;
     states_["n3"] = state;
   }
-  /// The view `after` the drain, and what it shows lost.
+  /// The view `after` the drain by this daemon, and what it shows lost.
   std::size_t look(seconds after, bool drained, const std::string& boot_id, bool down = false) {
+    return look_across(after, drained, boot_id, boot_id, down);
+  }
+  /// The daemon may be another one after the view than before.
+  std::size_t look_across(seconds after, bool drained, const std::string& before,
+                          const std::string& then, bool down = false) {
     ClusterView view;
     view.taken_at = start_ + after;
     SchedulerNode node;
@@ -27,7 +34,11 @@ class DrainWatchTest : public testing::Test {
     node.down = down;
     node.available = !drained && !down;
     view.nodes["n3"] = node;
-    return watch_.lost(states_, view, boot_id).size();
+    watch_.saw(states_, view, before);
+    const auto gone = watch_.gone(states_, view);
+    return static_cast<std::size_t>(std::count_if(gone.begin(), gone.end(), [&](const auto& state) {
+      return watch_.lost(state.node, then);
+    }));
   }
 
   const Instant start_{seconds{1'795'000'000}};
@@ -82,12 +93,25 @@ TEST_F(DrainWatchTest, AnotherOwnersDrainIsNotOurs) {
   EXPECT_EQ(look(seconds{4}, false, "104"), 0U);
 }
 
-TEST_F(DrainWatchTest, TheBootIdIsAskedForOnlyWhileADrainIsYoungOrMissed) {
-  EXPECT_TRUE(watch_.needs_boot_id(states_, start_ + DrainWatch::unsaved_max));
-  EXPECT_FALSE(watch_.needs_boot_id(states_, start_ + DrainWatch::unsaved_max + seconds{1}));
-  look(seconds{1}, true, "100");
-  EXPECT_TRUE(watch_.needs_boot_id(states_, start_ + seconds{9000})) << "not seen since";
-  EXPECT_FALSE(DrainWatch{}.needs_boot_id({}, start_));
+TEST_F(DrainWatchTest, ADaemonThatRestartsWhileItIsAskedIsSeenToHaveRestarted) {
+  EXPECT_EQ(look_across(seconds{1}, true, "100", "103"), 0U) << "the view is of the first";
+  EXPECT_EQ(look_across(seconds{2}, false, "103", "103"), 1U);
+}
+
+TEST_F(DrainWatchTest, ADaemonThatRestartsBeforeItShowsTheNodeIsSeenToHaveRestarted) {
+  EXPECT_EQ(look(seconds{1}, true, "100"), 0U);
+  EXPECT_EQ(look_across(seconds{2}, false, "100", "103"), 1U) << "asked again after the view";
+}
+
+TEST_F(DrainWatchTest, WithoutABootIdNothingIsConcluded) {
+  EXPECT_EQ(look(seconds{1}, true, ""), 0U);
+  EXPECT_EQ(look(seconds{2}, false, "103"), 0U);
+}
+
+TEST_F(DrainWatchTest, TheBootIdIsAskedForOnlyWhileADrainIsYoung) {
+  EXPECT_TRUE(DrainWatch::any_young(states_, start_ + DrainWatch::unsaved_max));
+  EXPECT_FALSE(DrainWatch::any_young(states_, start_ + DrainWatch::unsaved_max + seconds{1}));
+  EXPECT_FALSE(DrainWatch::any_young({}, start_));
 }
 
 }  // namespace
