@@ -278,8 +278,9 @@ void add_local_command(CLI::App& app, LocalCommandOptions& options) {
       "  faultline local submit --state /tmp/cluster --nodes 4 -- ./train.sh\n"
       "  faultline local queue --state /tmp/cluster\n"
       "A job finds FAULTLINE_JOB, FAULTLINE_RESTART and FAULTLINE_NODES (n1,n2,...) in its "
-      "environment, and writes to\n"
-      "jobs/JOB.RESTART.out in the folder. Requests wait in the folder while no controller runs.");
+      "environment, which is\n"
+      "otherwise the submitter's, PATH included, and writes to jobs/JOB.RESTART.out in the folder.\n"
+      "Requests wait in the folder while no controller runs.");
 
   CLI::App* init_verb = add_verb(*local, options, "init", "Make a cluster in a new folder",
                                  "--nodes n1,n2,n3 --spares 1");

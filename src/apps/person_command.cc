@@ -35,7 +35,7 @@ constexpr Verb verbs[] = {
      "As the scheduler spells it", "n3"},
     {"silence",
      "Do nothing about a node, GPU, job or the whole cluster for a time; go on recording",
-     "SUBJECT", "A node, gpu:NODE/PCI, job:ID, or cluster",
+     "SUBJECT", "A node, gpu:NODE/PCI, job:ID, rack:NAME or switch:NAME (their nodes), or cluster",
      "n3 --for 2h --reason 'new cable on port 3'"},
     {"unsilence", "End a silence before its time", "SILENCE",
      "Its id (s-...), from `faultline silences`", "s-12"},

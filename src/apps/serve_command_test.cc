@@ -44,7 +44,7 @@ class ServeCommand : public testing::Test {
     options.tls_cert = file("pki/" + certificate);
     options.tls_key = file("pki/" + key);
     testing::internal::CaptureStderr();
-    EXPECT_EQ(serve_main(*command, options), exit_failed);
+    EXPECT_NE(serve_main(*command, options), exit_ok);
     return testing::internal::GetCapturedStderr();
   }
 
@@ -62,6 +62,11 @@ TEST_F(ServeCommand, AKeyOfAnotherCertificateIsRefusedByItsName) {
   EXPECT_THAT(refused("ctl.crt", "n3.key"),
               HasSubstr("n3.key is the key of another certificate, not of " + file("pki/ctl.crt")));
   EXPECT_FALSE(fs::exists(folder_ / "store"));
+}
+
+TEST_F(ServeCommand, ItsOwnCertificateAndKeyAreTaken) {
+  EXPECT_THAT(refused("ctl.crt", "ctl.key"), HasSubstr("no-cluster"));
+  EXPECT_TRUE(fs::exists(folder_ / "store"));
 }
 
 }  // namespace

@@ -196,9 +196,11 @@ void add_why_command(CLI::App& app, QueryOptions& options) {
   command
       ->add_option("ID", options.id,
                    "An action (a-), decision (d-), verdict (v-), incident (i-) or event (e-) id, a "
-                   "node or a job")
+                   "node, a job, or a subject as the tables show it (node:n3, gpu:n3/PCI, job:7)")
       ->required();
-  command->footer("Examples:\n  faultline why a-0f3c9e5b7a1d2c44\n  faultline why n3");
+  command->footer(
+      "Examples:\n  faultline why a-0f3c9e5b7a1d2c44\n  faultline why n3\n  faultline why "
+      "gpu:n3/0000:3b:00.0");
 }
 
 int why_main(const QueryOptions& options) {

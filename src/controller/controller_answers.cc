@@ -1,6 +1,8 @@
 // What people ask of the controller: approve, deny, return, silence. A request is a row in the
 // store, so that it is answered once, whoever left it there and however often the controller starts
 // anew.
+#include <algorithm>
+
 #include "controller/controller.h"
 #include "model/names.h"
 #include "policy/policy.h"
@@ -10,6 +12,16 @@ namespace faultline {
 namespace {
 
 constexpr Duration answer_wait = std::chrono::seconds{5};
+
+/// False for a rack or switch without nodes: the scheduler may not say where they are.
+bool covers_anything(const Subject& silence, const ClusterView& view) {
+  const bool rack = silence.kind == SubjectKind::rack;
+  if (!rack && silence.kind != SubjectKind::network_switch) return true;
+  return !silence.part.empty() &&
+         std::any_of(view.nodes.begin(), view.nodes.end(), [&](const auto& entry) {
+           return silence.part == (rack ? entry.second.rack : entry.second.network_switch);
+         });
+}
 
 }  // namespace
 
@@ -57,6 +69,10 @@ Result<std::string> Controller::answer_silence(const PersonRequest& request) {
   if (!node.empty() && judged_view_.node(node) == nullptr) {
     return Error{ErrorCode::not_found,
                  "the scheduler does not know " + node + "; `faultline nodes` lists those it does"};
+  }
+  if (!covers_anything(target->subject, judged_view_)) {
+    return Error{ErrorCode::not_found, "no node is known to be in " + target->subject.text() +
+                                           ": `faultline silence` a node, a job or the cluster"};
   }
   const Instant until = request.at + target->length;
   if (until <= clock_.now())

@@ -55,6 +55,8 @@ TEST_F(ControllerTest, WhatIsAskedOfSomethingUnknownIsNotFound) {
           EXPECT_TRUE(answer->starts_with("not found: ")) << request << ": " << *answer;
           EXPECT_NE(answer->find("`faultline "), std::string::npos) << "what to do: " << *answer;
         }
+        EXPECT_TRUE(controller.operate("ann", "silence", "rack:r1 2h x")
+                        ->starts_with("not found: no node is known to be in rack:r1"));
         EXPECT_TRUE(controller.operate("ann", "silence", "n3 9d x")->starts_with("refused: "));
       },
       [](Store& store, FakeCluster&) { return store.open_requests()->empty(); });
