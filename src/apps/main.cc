@@ -1,4 +1,5 @@
 // The one program. Each verb lives in its own file; this one only lists them.
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -71,6 +72,8 @@ struct Options {
 };
 
 int dispatch(CLI::App& app, Options& options) {
+  // Standard output is for a verb's answer, which a program may read as JSON.
+  spdlog::default_logger()->sinks() = {std::make_shared<spdlog::sinks::stderr_sink_mt>()};
   CLI::App* command = app.get_subcommands().front();
   const std::string& verb = command->get_name();
   if (verb == "nvml-child") return nvml_child_main();
