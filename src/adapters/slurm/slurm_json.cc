@@ -23,7 +23,12 @@ const Json& field(const Json& object, const char* name) {
 /// 7, "7", 7.0 or {"set": true, "infinite": false, "number": 7}; nothing if it is not set.
 std::optional<std::int64_t> number(const Json& value) {
   if (value.is_number_integer()) return value.get<std::int64_t>();
-  if (value.is_number_float()) return static_cast<std::int64_t>(value.get<double>());
+  if (value.is_number_float()) {
+    constexpr double exact_max = 9e15;  // beyond 2^53 a double is no count of anything
+    const double number = value.get<double>();
+    if (!(number >= -exact_max && number <= exact_max)) return std::nullopt;
+    return static_cast<std::int64_t>(number);
+  }
   if (value.is_string()) return parse_number<std::int64_t>(value.get_ref<const std::string&>());
   if (!value.is_object()) return std::nullopt;
   const auto& set = field(value, "set");
@@ -100,7 +105,8 @@ std::optional<std::int32_t> exit_code(const Json& value) {
   const auto& signal = field(value, "signal");
   const auto id = number(signal.is_object() && signal.contains("id") ? field(signal, "id")
                                                                      : field(signal, "signal_id"));
-  if (id.value_or(0) > 0) return static_cast<std::int32_t>(128 + *id);
+  constexpr std::int64_t signal_max = 64;
+  if (id.value_or(0) > 0 && *id <= signal_max) return static_cast<std::int32_t>(128 + *id);
   const auto code = number(field(value, "return_code"));
   return code ? std::optional(static_cast<std::int32_t>(*code)) : std::nullopt;
 }
@@ -128,7 +134,9 @@ std::optional<SlurmJob> read_job(const Json& json) {
   read_array(json, job);
   if (const auto het = number(field(json, "het_job_id")).value_or(0); het > 0) {
     job.het_job = std::to_string(het);
-    job.id = job.het_job + "+" + std::to_string(number(field(json, "het_job_offset")).value_or(0));
+    job.id = job.het_job + "+" +
+             std::to_string(
+                 std::max<std::int64_t>(number(field(json, "het_job_offset")).value_or(0), 0));
   }
   job.name = printable(text(field(json, "name")), 256);
   job.user = printable(text(field(json, "user_name")), 64);
@@ -173,6 +181,18 @@ std::optional<SlurmNode> read_node(const Json& json) {
   return result;
 }
 
+/// What the entries of "errors" say; not dump(), whose depth is that of the document.
+std::string complaint(const Json& errors) {
+  std::vector<std::string> said;
+  for (const auto& entry : errors) {
+    for (const char* name : {"error", "description"}) {
+      if (auto words = text(field(entry, name)); !words.empty()) said.push_back(std::move(words));
+    }
+    if (entry.is_string()) said.push_back(text(entry));
+  }
+  return said.empty() ? "an error without a text" : join(said, "; ");
+}
+
 /// The elements of `name` in a document; clients put their complaints into "errors".
 Result<std::vector<Json>> elements(std::string_view document, const char* name) {
   auto json = Json::parse(document, nullptr, false);
@@ -184,7 +204,8 @@ Result<std::vector<Json>> elements(std::string_view document, const char* name) 
   }
   const auto& errors = field(json, "errors");
   if (found->empty() && errors.is_array() && !errors.empty()) {
-    return Error{classify_slurm_error(errors.dump()), "slurm: " + printable(errors.dump(), 300)};
+    const std::string said = complaint(errors);
+    return Error{classify_slurm_error(said), "slurm: " + printable(said, 300)};
   }
   return std::vector<Json>(std::make_move_iterator(found->begin()),
                            std::make_move_iterator(found->end()));
