@@ -67,8 +67,11 @@ bool Outbox::send_batch(Duration deadline) {
   std::vector<Event> events;
   for (const std::string& record : batch.records) {
     auto event = parse_event(record);
-    if (event.ok()) events.push_back(std::move(event).value());
-    if (!event.ok()) counters_.add("agent_spool_unreadable_total");
+    if (event.ok()) {
+      events.push_back(std::move(event).value());
+    } else {
+      counters_.add("agent_spool_unreadable_total");
+    }
   }
   const Status sent = events.empty() ? ok_status() : uplink_.send(events, deadline);
   if (sent.ok()) {

@@ -17,7 +17,7 @@ Attempt attempt(const std::string& job, std::uint32_t restart, AttemptState stat
   return one;
 }
 
-ClusterView view_of(std::vector<Attempt> attempts, std::vector<SchedulerNode> nodes = {}) {
+ClusterView view_of(std::vector<Attempt> attempts, const std::vector<SchedulerNode>& nodes = {}) {
   ClusterView view;
   view.taken_at = Instant{seconds{1000}};
   view.attempts = std::move(attempts);

@@ -7,7 +7,7 @@
 namespace faultline {
 namespace {
 
-Event event_of(std::string node, EventSource source = EventSource::kernel_log) {
+Event event_of(const std::string& node, EventSource source = EventSource::kernel_log) {
   Event event;
   event.source = source;
   event.kind = EventKind::log_signature;

@@ -32,8 +32,8 @@ struct Step {
   std::function<void(bool ok)> run;
 };
 
-inline grpc::Status refusal(grpc::StatusCode code, std::string message) {
-  return {code, std::move(message)};
+inline grpc::Status refusal(grpc::StatusCode code, const std::string& message) {
+  return {code, message};
 }
 inline grpc::Status refusal(const Error& error) { return {to_grpc(error.code), error.message}; }
 inline grpc::Status controller_stops() {

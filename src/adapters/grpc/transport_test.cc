@@ -69,7 +69,7 @@ class Transport : public testing::Test {
   }
 
   GrpcUplink& uplink(const std::string& node, std::optional<TlsFiles> tls = std::nullopt,
-                     std::string at = "") {
+                     const std::string& at = "") {
     GrpcUplinkOptions options;
     options.controller = {at.empty() ? address : at, std::move(tls), "ctl"};
     options.node = node;

@@ -31,7 +31,7 @@ class FakeDevice final : public KmsgDevice {
     }
     next_ = it->first + 1;
     const std::size_t size = std::min(bytes, it->second.size());
-    std::memcpy(buffer, it->second.data(), size);
+    std::copy_n(it->second.data(), size, buffer);
     return static_cast<ssize_t>(size);
   }
   void seek_to_start() override { next_ = 0; }

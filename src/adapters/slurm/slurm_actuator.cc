@@ -91,7 +91,7 @@ Status check(const Action& action) {
 
 }  // namespace
 
-SlurmActuator::SlurmActuator(SlurmOptions options, const Clock& clock, Counters& counters)
+SlurmActuator::SlurmActuator(const SlurmOptions& options, const Clock& clock, Counters& counters)
     : SlurmActuator(options, clock, counters, process_runner(options)) {}
 
 SlurmActuator::SlurmActuator(SlurmOptions options, const Clock& clock, Counters& counters,

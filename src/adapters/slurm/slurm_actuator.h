@@ -20,7 +20,7 @@ namespace faultline {
 class SlurmActuator final : public Actuator {
  public:
   /// The clock and counters must outlive the actuator. Thread-safe: it keeps no state of its own.
-  SlurmActuator(SlurmOptions options, const Clock& clock, Counters& counters);
+  SlurmActuator(const SlurmOptions& options, const Clock& clock, Counters& counters);
   SlurmActuator(SlurmOptions options, const Clock& clock, Counters& counters, CommandRunner runner);
 
   Result<Outcome> execute(const Action& action) override;

@@ -43,7 +43,7 @@ std::pair<int, int> version_numbers(std::string_view text) {
 
 }  // namespace
 
-SlurmScheduler::SlurmScheduler(SlurmOptions options, const Clock& clock, Counters& counters)
+SlurmScheduler::SlurmScheduler(const SlurmOptions& options, const Clock& clock, Counters& counters)
     : SlurmScheduler(options, clock, counters, process_runner(options)) {}
 
 SlurmScheduler::SlurmScheduler(SlurmOptions options, const Clock& clock, Counters& counters,

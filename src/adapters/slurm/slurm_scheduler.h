@@ -25,7 +25,7 @@ inline constexpr int json_failures_max = 3;
 class SlurmScheduler final : public Scheduler {
  public:
   /// The clock and counters must outlive the scheduler. `runner` is for tests.
-  SlurmScheduler(SlurmOptions options, const Clock& clock, Counters& counters);
+  SlurmScheduler(const SlurmOptions& options, const Clock& clock, Counters& counters);
   SlurmScheduler(SlurmOptions options, const Clock& clock, Counters& counters,
                  CommandRunner runner);
 

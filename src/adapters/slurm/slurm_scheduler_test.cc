@@ -32,7 +32,7 @@ class SlurmViews : public ::testing::Test {
         "NodeName=n1 State=IDLE Partitions=train BootTime=1795987075\n";
   }
   SlurmScheduler scheduler(SlurmOptions options = {}) {
-    return {options, clock_, counters_,
+    return {std::move(options), clock_, counters_,
             [this](const std::vector<std::string>& argv, Duration,
                    const std::vector<std::string>&) -> Result<ProcessResult> {
               std::string line = join(argv, " ");

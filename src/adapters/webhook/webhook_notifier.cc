@@ -185,7 +185,7 @@ Result<WebhookTarget> parse_webhook_target(const std::string& text) {
 WebhookNotifier::WebhookNotifier() = default;
 WebhookNotifier::~WebhookNotifier() = default;
 
-Result<std::unique_ptr<WebhookNotifier>> WebhookNotifier::create(WebhookOptions options,
+Result<std::unique_ptr<WebhookNotifier>> WebhookNotifier::create(const WebhookOptions& options,
                                                                  const Clock& clock,
                                                                  Counters& counters) {
   if (options.targets.size() > webhook_targets_max) {

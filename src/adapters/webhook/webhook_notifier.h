@@ -48,8 +48,8 @@ class WebhookNotifier final : public Notifier {
  public:
   /// invalid_argument: a bad URL or too many targets; other errors of the secret file. Clock and
   /// counters must outlive it.
-  static Result<std::unique_ptr<WebhookNotifier>> create(WebhookOptions options, const Clock& clock,
-                                                         Counters& counters);
+  static Result<std::unique_ptr<WebhookNotifier>> create(const WebhookOptions& options,
+                                                         const Clock& clock, Counters& counters);
   /// What still waits is dropped and counted.
   ~WebhookNotifier() override;
 

@@ -22,7 +22,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
