@@ -32,8 +32,9 @@ std::optional<SlurmJob> read_line(std::string_view line) {
     job.array_job = fields[3];
     job.id = job.array_job;
     job.array_tasks = tasks;
-  } else if (const auto plus = shown.find('+');
-             plus != std::string_view::npos && valid_job_id(shown)) {
+  } else if (const auto plus = shown.find('+'); plus != std::string_view::npos &&
+                                                digits(shown.substr(0, plus)) &&
+                                                digits(shown.substr(plus + 1))) {
     job.het_job = shown.substr(0, plus);
     job.id = shown;
   }
