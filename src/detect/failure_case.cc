@@ -36,9 +36,9 @@ const std::vector<NamedRule>& failure_rules() {
       {"transfer_failed", rule_transfer_failed},
       {"collective_timeout", rule_collective_timeout},
       {"rendezvous_lost", rule_rendezvous_lost},
-
       {"peers_lost", rule_peers_lost},
       {"first_exit", rule_first_exit},
+      {"kernel_fault_afterwards", rule_kernel_fault_afterwards},
   };
   return rules;
 }

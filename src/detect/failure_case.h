@@ -21,6 +21,10 @@ inline constexpr Duration before_failure = std::chrono::minutes{10};
 inline constexpr Duration after_failure = std::chrono::minutes{5};
 /// Stamps of different nodes closer than this have no order, whatever the clocks say.
 inline constexpr Duration order_uncertainty = std::chrono::seconds{1};
+/// A job can notice before the kernel says so: the lines about one event spread over burst_gap.
+/// What happened later than that after the failure, clocks considered, did not cause it: the reset
+/// that follows a crash, or the next job.
+inline constexpr Duration cause_after_failure_max = burst_gap + order_uncertainty;
 
 /// A line of a job with what it stands for. `signature` and `cause` are never null.
 struct JobLine {
@@ -42,9 +46,10 @@ struct FailureCase {
   const AttemptRecord& attempt;
   const Fact& failing;  // the event that says the attempt failed
   Instant failed_at;
-  Instant onset;                   // a collective's time-out is printed long after it began
-  std::vector<JobLine> lines;      // by time, then as they came
-  std::vector<NodeFaults> nodes;   // kernel faults near the failure on nodes of the attempt
+  Instant onset;                       // a collective's time-out is printed long after it began
+  std::vector<JobLine> lines;          // by time, then as they came
+  std::vector<NodeFaults> nodes;       // kernel faults near the failure on nodes of the attempt
+  std::vector<NodeFaults> afterwards;  // too late to be the cause
   std::vector<std::string> heard;  // nodes of the attempt whose kernel or agent was heard at all
   std::vector<std::string> down;   // nodes of the attempt that the scheduler has lost
   std::vector<std::string>
@@ -117,6 +122,7 @@ std::string kernel_log_of(const std::string& node, const FailureCase& failure);
 std::optional<Explanation> rule_kernel_fault(const FailureCase& failure);  // hardware_rules.cc
 std::optional<Explanation> rule_node_failed(const FailureCase& failure);
 std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure);
+std::optional<Explanation> rule_kernel_fault_afterwards(const FailureCase& failure);
 std::optional<Explanation> rule_after_success(const FailureCase& failure);  // scheduler_rules.cc
 std::optional<Explanation> rule_ended_on_purpose(const FailureCase& failure);
 std::optional<Explanation> rule_out_of_memory(const FailureCase& failure);

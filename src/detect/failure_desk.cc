@@ -66,23 +66,37 @@ Instant onset_of(const JobLine& line) {
          std::chrono::milliseconds{std::clamp<std::int64_t>(waited, 0, 24LL * 3600 * 1000)};
 }
 
+bool by_node_clock(const Event& event) {
+  const bool node =
+      event.clock == ClockDomain::node_kernel || event.clock == ClockDomain::node_wall;
+  return node && !event.reporter.empty() && known(event.observed_at) && known(event.received_at);
+}
+
 }  // namespace
 
 void ClockOffsets::observe(const Event& event) {
-  if (event.reporter.empty() || !known(event.observed_at) || !known(event.received_at)) return;
-  if (event.clock != ClockDomain::node_kernel && event.clock != ClockDomain::node_wall) return;
+  if (!by_node_clock(event)) return;
   const Duration delay = event.received_at - event.observed_at;
-  const auto [entry, fresh] = least_delay_.try_emplace(event.reporter, delay);
-  if (!fresh) entry->second = std::min(entry->second, delay);
+  const auto [entry, fresh] = delays_.try_emplace(event.reporter, Delay{delay, event.received_at});
+  Delay& known_delay = entry->second;
+  known_delay.least = std::min(known_delay.least, delay);
+  known_delay.heard_again = known_delay.heard_again || known_delay.heard_at != event.received_at;
 }
 
 Duration ClockOffsets::of(const std::string& reporter) const {
-  const auto entry = least_delay_.find(reporter);
-  if (entry == least_delay_.end() || entry->second > clock_offset_max ||
-      entry->second < -clock_offset_max)
-    return {};
-  return std::max(entry->second,
+  const auto entry = delays_.find(reporter);
+  if (entry == delays_.end() || entry->second.least > clock_offset_max) return {};
+  return std::max(entry->second.least,
                   Duration{0});  // a clock ahead was cut to the time of arrival already
+}
+
+Instant ClockOffsets::corrected(const Fact& fact) const {
+  const auto entry = delays_.find(fact.event.reporter);
+  if (!by_node_clock(fact.event) || entry == delays_.end()) return fact.at;
+  const Delay& delay = entry->second;
+  if (delay.least > clock_offset_max || delay.least < -clock_offset_max) return fact.at;
+  if (delay.least > Duration{0}) return delay.heard_again ? fact.at + delay.least : fact.at;
+  return std::min(fact.at, fact.event.observed_at + delay.least);
 }
 
 void FailureDesk::observe(const Event& event) {
@@ -176,13 +190,17 @@ void FailureDesk::evaluate(Instant now,
 void FailureDesk::explain_attempt(const AttemptRecord& record, const Fact& failing, Lines& lines,
                                   Instant now,
                                   const std::function<void(const ExplainedFailure&)>& explained) {
-  FailureCase failure{catalog_, record, failing, failing.at, failing.at, lines_of(record, lines),
-                      {},       {},     {},      {}};
+  const Instant failed_at = clocks_.corrected(failing);
+  FailureCase failure{catalog_, record, failing, failed_at, failed_at, lines_of(record, lines),
+                      {},       {},     {},      {},        {}};
   for (const auto& [rank, exit] : record.failed_ranks)
-    failure.failed_at = std::min(failure.failed_at, exit.at);
+    failure.failed_at = std::min(failure.failed_at, clocks_.corrected(exit));
   failure.onset = failure.failed_at;
   for (const JobLine& line : failure.lines) failure.onset = std::min(failure.onset, onset_of(line));
-  failure.nodes = faults_of(failure);
+  const Instant cause_until = failure.failed_at + cause_after_failure_max;
+  failure.nodes = faults_between(failure, failure.onset - before_failure, cause_until);
+  failure.afterwards =
+      faults_between(failure, cause_until + Duration{1}, failure.failed_at + after_failure);
   for (const std::string& node : record.nodes) {
     if (heard_.contains(node)) failure.heard.push_back(node);
     if (down_.contains(node)) failure.down.push_back(node);
@@ -250,17 +268,16 @@ std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Li
   return known_lines;
 }
 
-std::vector<NodeFaults> FailureDesk::faults_of(const FailureCase& failure) const {
+std::vector<NodeFaults> FailureDesk::faults_between(const FailureCase& failure, Instant from,
+                                                    Instant to) const {
   std::vector<NodeFaults> all;
-  const Instant from = std::min(failure.onset, failure.failed_at) - before_failure;
-  const Instant to = failure.failed_at + after_failure;
   for (const std::string& node : failure.attempt.nodes) {
     const auto window = kernel_.find(node);
     if (window == kernel_.end()) continue;
     NodeFaults faults{node, clocks_.of(node), judge_kernel_facts(window->second.facts(), catalog_)};
     for (KernelFault& fault : faults.faults) {
       std::erase_if(fault.evidence, [&](const Fact* fact) {
-        const Instant at = fact->at + faults.clock_offset;
+        const Instant at = clocks_.corrected(*fact);
         return at < from || at > to;
       });
     }

@@ -26,9 +26,17 @@ class ClockOffsets {
  public:
   void observe(const Event& event);
   [[nodiscard]] Duration of(const std::string& reporter) const;
+  /// When the fact happened, on our clock. One delivery cannot tell a clock that is behind from a
+  /// line that came late, so it needs a second one.
+  [[nodiscard]] Instant corrected(const Fact& fact) const;
 
  private:
-  std::map<std::string, Duration> least_delay_;
+  struct Delay {
+    Duration least{0};
+    Instant heard_at;
+    bool heard_again = false;
+  };
+  std::map<std::string, Delay> delays_;
 };
 
 struct ExplainedFailure {
@@ -69,7 +77,8 @@ class FailureDesk {
                        const std::function<void(const ExplainedFailure&)>& explained);
   [[nodiscard]] std::vector<JobLine> lines_of(const AttemptRecord& record,
                                               const Lines& lines) const;
-  [[nodiscard]] std::vector<NodeFaults> faults_of(const FailureCase& failure) const;
+  [[nodiscard]] std::vector<NodeFaults> faults_between(const FailureCase& failure, Instant from,
+                                                       Instant to) const;
   void remember_suspicion(const FailureCase& failure, const Explanation& explanation);
   [[nodiscard]] std::vector<std::string> suspected_before(const AttemptRecord& record,
                                                           Instant failed_at) const;

@@ -37,9 +37,10 @@ struct Candidate {
   [[nodiscard]] Instant at() const { return fault->since() + node->clock_offset; }
 };
 
-std::vector<Candidate> candidates_of(const FailureCase& failure) {
+std::vector<Candidate> candidates_of(const std::vector<NodeFaults>& nodes,
+                                     const FailureCase& failure) {
   std::vector<Candidate> candidates;
-  for (const NodeFaults& node : failure.nodes) {
+  for (const NodeFaults& node : nodes) {
     for (const KernelFault& fault : node.faults) {
       if (fault.program || !hardware_class(fault.cause->cause_class)) continue;
       if (!used_by_attempt(fault, node.node, failure.attempt)) continue;
@@ -81,10 +82,21 @@ void add_job_lines(Explanation& explanation, const FailureCase& failure) {
   }
 }
 
+/// Both nodes are named and neither is blamed: a name is no evidence.
+void leave_undecided(Explanation& explanation, const Candidate& rival, const FailureCase& failure) {
+  explanation.text += " " + rival.node->node + " reported " + rival.fault->cause->summary +
+                      " at the same time; which came first cannot be told.";
+  explanation.missing.push_back("a test of " + explanation.node + " and " + rival.node->node);
+  explanation.subject = Subject::of_attempt(failure.attempt.id);
+  explanation.node.clear();
+  explanation.sure = false;
+  explanation.confidence = std::min(explanation.confidence, 0.6);
+}
+
 }  // namespace
 
 std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
-  const std::vector<Candidate> candidates = candidates_of(failure);
+  const std::vector<Candidate> candidates = candidates_of(failure.nodes, failure);
   if (candidates.empty()) return std::nullopt;
   const Candidate& best = candidates.front();
   const JobLine* agrees = job_agrees(failure, best.node->node);
@@ -104,11 +116,29 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
   explanation.text = "The kernel of " + explanation.node +
                      " reported: " + best.fault->cause->summary + " (" +
                      best.fault->subject.text() + "). " + best.fault->note;
-  if (const Candidate* rival = tied(candidates)) {
-    explanation.confidence = std::min(explanation.confidence, 0.6);
-    explanation.text += " " + rival->node->node + " reported " + rival->fault->cause->summary +
-                        " at the same time; which came first cannot be told.";
-  }
+  const Candidate* rival = tied(candidates);
+  const bool job_decides =
+      agrees != nullptr && rival != nullptr && job_agrees(failure, rival->node->node) == nullptr;
+  if (rival != nullptr && !job_decides) leave_undecided(explanation, *rival, failure);
+  return explanation;
+}
+
+std::optional<Explanation> rule_kernel_fault_afterwards(const FailureCase& failure) {
+  const std::vector<Candidate> candidates = candidates_of(failure.afterwards, failure);
+  if (candidates.empty()) return std::nullopt;
+  const Candidate& first = candidates.front();
+  Explanation explanation;
+  explanation.cause = first.fault->cause;
+  explanation.subject = first.fault->subject;
+  explanation.since = first.fault->since();
+  explanation.confidence = 0.3;
+  for (const Fact* fact : first.fault->evidence) explanation.evidence.push_back(&fact->event);
+  explanation.consequences.push_back(&failure.failing.event);
+  explanation.missing = {"the output of all ranks of " + failure.attempt.id.text()};
+  explanation.text = "The kernel of " + first.node->node +
+                     " reported: " + first.fault->cause->summary + " (" +
+                     first.fault->subject.text() +
+                     "), but only after the attempt had failed, too late to be the cause.";
   return explanation;
 }
 
