@@ -198,7 +198,7 @@ Status Agent::start() {
   const std::string socket = expand_socket_path(
       options_.socket.empty() ? agent_socket_default : std::string_view(options_.socket),
       options_.node);
-  auto door = UnixDoor::listen(socket, counters_);
+  auto door = UnixDoor::listen(socket, clock_, counters_);
   if (!door.ok()) return door.error();
   door_ = std::move(door).value();
   auto uplink = make_uplink_(options_, clock_, counters_);

@@ -1,6 +1,7 @@
 #include "adapters/agent_socket/unix_door.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "adapters/agent_socket/agent_client.h"
 #include "adapters/agent_socket/socket_path.h"
@@ -29,15 +31,15 @@ Error trouble(const std::string& path, std::string_view what) {
 
 }  // namespace
 
-Result<std::unique_ptr<UnixDoor>> UnixDoor::listen(const std::string& path, Counters& counters,
-                                                   Limits limits) {
-  std::unique_ptr<UnixDoor> door(new UnixDoor(path, counters, limits));
+Result<std::unique_ptr<UnixDoor>> UnixDoor::listen(const std::string& path, const Clock& clock,
+                                                   Counters& counters, Limits limits) {
+  std::unique_ptr<UnixDoor> door(new UnixDoor(path, clock, counters, limits));
   FAULTLINE_TRY(door->open());
   return door;
 }
 
-UnixDoor::UnixDoor(std::string path, Counters& counters, Limits limits)
-    : path_(std::move(path)), counters_(counters), limits_(limits) {}
+UnixDoor::UnixDoor(std::string path, const Clock& clock, Counters& counters, Limits limits)
+    : path_(std::move(path)), clock_(clock), counters_(counters), limits_(limits) {}
 
 UnixDoor::~UnixDoor() {
   for (const auto& [id, connection] : connections_) ::close(connection.descriptor);
@@ -102,7 +104,38 @@ std::vector<LauncherDoor::Arrival> UnixDoor::poll() {
     if ((event.events & EPOLLOUT) != 0) flush(it->second);
     if (connections_.contains(event.data.u64)) read_from(it->second, arrivals);
   }
+  close_silent();
   return arrivals;
+}
+
+/// After the reading: what was said in time counts, also if we come late to hear it.
+void UnixDoor::close_silent() {
+  std::vector<std::uint64_t> silent;
+  for (const auto& [id, connection] : connections_) {
+    if (!connection.greeted && clock_.monotonic() - connection.since >= limits_.hello_wait)
+      silent.push_back(id);
+  }
+  for (const std::uint64_t id : silent) {
+    const LauncherPeer peer = connections_.at(id).peer;
+    spdlog::debug("agent socket: pid {} of user {} has said nothing", peer.pid, peer.uid);
+    counters_.add("agent_socket_silent_total");
+    close(id);
+  }
+}
+
+bool UnixDoor::full_for(std::uint32_t uid) const {
+  const auto of_user =
+      std::count_if(connections_.begin(), connections_.end(),
+                    [&](const auto& entry) { return entry.second.peer.uid == uid; });
+  return connections_.size() >= limits_.connections_max ||
+         static_cast<std::size_t>(of_user) >= limits_.connections_per_user_max;
+}
+
+void UnixDoor::refuse(std::uint32_t uid) {
+  counters_.add("agent_socket_connections_refused_total");
+  if (std::exchange(said_full_, true)) return;
+  spdlog::warn("agent socket: user {} is refused: {} connections are open, at most {}, {} a user",
+               uid, connections_.size(), limits_.connections_max, limits_.connections_per_user_max);
 }
 
 void UnixDoor::accept_all() {
@@ -113,16 +146,14 @@ void UnixDoor::accept_all() {
     ucred credentials{};
     socklen_t size = sizeof credentials;
     const bool proven = ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0;
-    const auto of_user =
-        std::count_if(connections_.begin(), connections_.end(),
-                      [&](const auto& entry) { return entry.second.peer.uid == credentials.uid; });
-    if (!proven || connections_.size() >= limits_.connections_max ||
-        static_cast<std::size_t>(of_user) >= limits_.connections_per_user_max) {
-      counters_.add("agent_socket_connections_refused_total");
+    if (!proven || full_for(credentials.uid)) {
+      refuse(credentials.uid);
       ::close(descriptor);
       continue;
     }
+    said_full_ = false;
     Connection connection;
+    connection.since = clock_.monotonic();
     connection.descriptor = descriptor;
     connection.peer = {next_id_++, credentials.uid, credentials.pid};
     watch(connection, EPOLL_CTL_ADD);
@@ -161,6 +192,7 @@ void UnixDoor::take_lines(Connection& connection, std::vector<Arrival>& arrivals
     }
     const std::string_view line = std::string_view(connection.in).substr(start, end - start);
     arrivals.push_back({connection.peer, parse_launcher_message(line)});
+    connection.greeted = connection.greeted || arrivals.back().message.ok();
   }
   connection.in.erase(0, start);
 }

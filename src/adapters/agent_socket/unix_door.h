@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/launcher.h"
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/result.h"
 
@@ -23,14 +24,17 @@ class UnixDoor final : public LauncherDoor {
     std::size_t lines_per_poll_max =
         64;  // of one connection: a flood takes its turn like the others
     std::size_t unread_bytes_max = 64 * 1024;  // replies that a peer has not read
+    Duration hello_wait =
+        std::chrono::seconds{10};  // who has said nothing that is understood by then, is let go
   };
 
   /// Makes the socket, replacing one that nobody listens on any more. conflict if another agent
   /// does.
-  static Result<std::unique_ptr<UnixDoor>> listen(const std::string& path, Counters& counters,
-                                                  Limits limits);
-  static Result<std::unique_ptr<UnixDoor>> listen(const std::string& path, Counters& counters) {
-    return listen(path, counters, Limits{});
+  static Result<std::unique_ptr<UnixDoor>> listen(const std::string& path, const Clock& clock,
+                                                  Counters& counters, Limits limits);
+  static Result<std::unique_ptr<UnixDoor>> listen(const std::string& path, const Clock& clock,
+                                                  Counters& counters) {
+    return listen(path, clock, counters, Limits{});
   }
   ~UnixDoor() override;
   UnixDoor(const UnixDoor&) = delete;
@@ -45,13 +49,18 @@ class UnixDoor final : public LauncherDoor {
   struct Connection {
     int descriptor = -1;
     LauncherPeer peer;
+    Duration since{0};     // monotonic
+    bool greeted = false;  // a message of it was understood
     std::string in;
     std::string out;
   };
 
-  UnixDoor(std::string path, Counters& counters, Limits limits);
+  UnixDoor(std::string path, const Clock& clock, Counters& counters, Limits limits);
   Status open();
   void accept_all();
+  [[nodiscard]] bool full_for(std::uint32_t uid) const;
+  void refuse(std::uint32_t uid);
+  void close_silent();
   void read_from(Connection& connection, std::vector<Arrival>& arrivals);
   void take_lines(Connection& connection, std::vector<Arrival>& arrivals);
   void flush(Connection& connection);
@@ -59,6 +68,7 @@ class UnixDoor final : public LauncherDoor {
   void watch(const Connection& connection, int operation) const;
 
   std::string path_;
+  const Clock& clock_;
   Counters& counters_;
   Limits limits_;
   int listener_ = -1;
@@ -66,6 +76,7 @@ class UnixDoor final : public LauncherDoor {
   std::uint64_t next_id_ = 1;  // 0 stands for the listener
   std::map<std::uint64_t, Connection> connections_;
   std::vector<std::uint64_t> closed_;
+  bool said_full_ = false;  // since the last one that was let in
 };
 
 }  // namespace faultline

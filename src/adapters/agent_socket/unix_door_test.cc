@@ -28,7 +28,7 @@ class DoorTest : public testing::Test {
   ~DoorTest() override { fs::remove_all(folder_); }
 
   std::unique_ptr<UnixDoor> open(UnixDoor::Limits limits = {}) {
-    auto door = UnixDoor::listen(path_, counters_, limits);
+    auto door = UnixDoor::listen(path_, clock_, counters_, limits);
     EXPECT_TRUE(door.ok()) << (door.ok() ? "" : door.error().message);
     return std::move(door).value();
   }
@@ -60,6 +60,7 @@ class DoorTest : public testing::Test {
     return message;
   }
 
+  ManualClock clock_{Instant{std::chrono::seconds{1'800'000'000}}};
   Counters counters_;
   fs::path folder_;
   std::string path_;
@@ -105,7 +106,7 @@ TEST_F(DoorTest, ClientNoticesThatTheAgentLeft) {
 
 TEST_F(DoorTest, SecondAgentIsRefusedAndADeadOnesSocketReplaced) {
   auto door = open();
-  EXPECT_EQ(UnixDoor::listen(path_, counters_).error().code, ErrorCode::conflict);
+  EXPECT_EQ(UnixDoor::listen(path_, clock_, counters_).error().code, ErrorCode::conflict);
   hear(*door, 1);
   const int dead = ::socket(AF_UNIX, SOCK_STREAM, 0);
   door.reset();
@@ -119,7 +120,7 @@ TEST_F(DoorTest, SecondAgentIsRefusedAndADeadOnesSocketReplaced) {
 
 TEST_F(DoorTest, FileInTheWayIsNotDeleted) {
   std::ofstream(path_) << "precious";
-  EXPECT_EQ(UnixDoor::listen(path_, counters_).error().code, ErrorCode::conflict);
+  EXPECT_EQ(UnixDoor::listen(path_, clock_, counters_).error().code, ErrorCode::conflict);
   EXPECT_TRUE(fs::exists(path_));
 }
 
@@ -184,6 +185,46 @@ TEST_F(DoorTest, TooManyConnectionsAreRefused) {
   for (int i = 0; i < 3; ++i) door->poll();
   EXPECT_EQ(counters_.get("agent_socket_connections_refused_total"), 2U);
   for (const int peer : peers) ::close(peer);
+}
+
+TEST_F(DoorTest, WhoSaysNothingIsLetGoAndMakesRoom) {
+  auto door = open({.connections_max = 3, .connections_per_user_max = 3});
+  const int silent = raw();
+  const int babbler = raw();
+  AgentClient client;
+  ASSERT_TRUE(client.connect(path_).ok());
+  ASSERT_TRUE(client.send(message()).ok());
+  ASSERT_EQ(::send(babbler, "what?\n", 6, MSG_NOSIGNAL), 6);
+  ASSERT_EQ(hear(*door, 2).size(), 2U);
+  clock_.advance(std::chrono::seconds{10} - Duration{1});
+  door->poll();
+  EXPECT_TRUE(door->take_closed().empty()) << "slow is not silent";
+  const int refused = raw();
+  door->poll();
+  EXPECT_EQ(counters_.get("agent_socket_connections_refused_total"), 1U);
+  clock_.advance(Duration{1});
+  door->poll();
+  EXPECT_EQ(door->take_closed(), (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_EQ(counters_.get("agent_socket_silent_total"), 2U);
+  AgentClient next;
+  ASSERT_TRUE(next.connect(path_).ok());
+  ASSERT_TRUE(next.send(message()).ok());
+  EXPECT_EQ(hear(*door, 1).size(), 1U);
+  clock_.advance(std::chrono::hours{24});
+  door->poll();
+  EXPECT_TRUE(door->take_closed().empty()) << "who has announced a rank may be silent for its life";
+  for (const int peer : {silent, babbler, refused}) ::close(peer);
+}
+
+TEST_F(DoorTest, WhatWasSaidInTimeCountsAlsoIfTheAgentComesLateToHearIt) {
+  auto door = open();
+  AgentClient client;
+  ASSERT_TRUE(client.connect(path_).ok());
+  door->poll();
+  ASSERT_TRUE(client.send(message()).ok());
+  clock_.advance(std::chrono::minutes{1});
+  EXPECT_EQ(door->poll().size(), 1U);
+  EXPECT_TRUE(door->take_closed().empty());
 }
 
 TEST_F(DoorTest, PeerThatDoesNotReadIsDropped) {
