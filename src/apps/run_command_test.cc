@@ -246,7 +246,7 @@ TEST_F(RunTest, WithoutAgentTheOwnLogIsAskedAndSaysSo) {
 class FakeAgent {
  public:
   FakeAgent(const std::string& path, std::string ruling) : ruling_(std::move(ruling)) {
-    auto door = UnixDoor::listen(path, counters_);
+    auto door = UnixDoor::listen(path, clock_, counters_);
     EXPECT_TRUE(door.ok());
     door_ = std::move(door).value();
   }
@@ -263,6 +263,7 @@ class FakeAgent {
   std::vector<LauncherMessage> heard;
 
  private:
+  SystemClock clock_;
   Counters counters_;
   std::string ruling_;
   std::unique_ptr<UnixDoor> door_;
