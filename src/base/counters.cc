@@ -23,7 +23,7 @@ std::uint64_t Counters::get(std::string_view name) const {
   return it == values_.end() ? 0 : it->second;
 }
 
-std::map<std::string, std::uint64_t, std::less<>> Counters::snapshot() const {
+CounterValues Counters::snapshot() const {
   const std::lock_guard lock(mutex_);
   return values_;
 }

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
+
+#include "base/counter_values.h"
 
 namespace faultline {
 
@@ -17,11 +18,11 @@ class Counters {
   void add(std::string_view name, std::uint64_t amount = 1);
   void set(std::string_view name, std::uint64_t value);
   [[nodiscard]] std::uint64_t get(std::string_view name) const;
-  [[nodiscard]] std::map<std::string, std::uint64_t, std::less<>> snapshot() const;
+  [[nodiscard]] CounterValues snapshot() const;
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, std::uint64_t, std::less<>> values_;
+  CounterValues values_;
 };
 
 }  // namespace faultline

@@ -115,16 +115,14 @@ void AgentStream::batch() {
 void AgentStream::heartbeat() {
   const std::int64_t said = in_.heartbeat().agent_now_ns();
   const Instant agent_now = said > 0 ? Instant{Duration{said}} : Instant{};
-  // Never turned away: a busy controller must not mistake its own backlog for a dead node.
   CounterValues counters;
   for (const auto& counter : in_.heartbeat().counters()) counters[counter.name()] = counter.value();
   const auto job = [this, agent_now, counters = std::move(counters), node = node_] {
     loop_.agents.heartbeat(node, agent_now);
     if (!counters.empty()) loop_.agents.take_counters(node, counters);
   };
-  if (!work(job, WorkerPool::Line::always)) {
-    read();
-  }
+  // Never turned away: a busy controller must not mistake its own backlog for a dead node.
+  if (!work(job, WorkerPool::Line::always)) read();
 }
 
 bool AgentStream::work(std::function<void()> job, WorkerPool::Line line) {
