@@ -18,9 +18,6 @@ using std::chrono::year_month_day;
 constexpr auto month_names = std::to_array<std::string_view>(
     {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"});
 
-// A log may be read a day before its own time: zones that were not told, clocks that run ahead.
-constexpr Duration ahead_max = std::chrono::hours{24};
-
 constexpr int years_back_max = 8;  // 29 February comes back at the latest after eight years
 
 struct MonthDay {
@@ -57,7 +54,7 @@ std::optional<Instant> with_latest_year(MonthDay date, Duration of_day, Instant 
     const year_month_day day{year{y}, std::chrono::month{date.month}, std::chrono::day{date.day}};
     if (!day.ok() || y < 1971 || y > 2200) continue;
     const Instant at = Instant{sys_days{day}} + of_day - utc_offset;
-    if (at <= reference + ahead_max) return at;
+    if (at <= reference + time_ahead_max) return at;
   }
   return std::nullopt;
 }
@@ -123,7 +120,7 @@ std::optional<Instant> from_clock(std::string_view text, const TimeReference& re
   if (!of_day) return std::nullopt;
   const auto local_day = std::chrono::floor<days>(reference.reference + reference.utc_offset);
   const Instant today = Instant{local_day} + *of_day - reference.utc_offset;
-  return today <= reference.reference + std::chrono::minutes{5} ? today : today - ahead_max;
+  return today <= reference.reference + std::chrono::minutes{5} ? today : today - days{1};
 }
 
 std::optional<Instant> from_boot(TimeForm form, std::string_view text,
@@ -184,7 +181,7 @@ LineTime resolve_time(TimeForm form, std::string_view text, const TimeReference&
   if (!at || *at == Instant{}) return {Instant{}, true};
   // Compared as a difference that cannot overflow: both lie between 1678 and 2261 and are far apart
   // at the most by that.
-  const bool far = known(reference.reference) && (*at > reference.reference + time_distance_max ||
+  const bool far = known(reference.reference) && (*at > reference.reference + time_ahead_max ||
                                                   *at < reference.reference - time_distance_max);
   return far ? LineTime{Instant{}, true} : LineTime{*at, false};
 }

@@ -104,6 +104,17 @@ TEST_F(LineTimes, Year2038IsATimeLikeAnyOtherOnceItIsNear) {
   EXPECT_EQ((*this)(TimeForm::month_day, "Jan 19 03:14:08"), "2038-01-19T03:14:08.000000Z");
 }
 
+TEST_F(LineTimes, ALineIsNotWrittenAfterItWasRead) {
+  reference_.reference = at("2026-11-30T08:00:00Z");
+  // A zone that was not told, or a clock that runs ahead: up to a day is believed.
+  EXPECT_EQ((*this)(TimeForm::iso, "2026-12-01T08:00:00Z"), "2026-12-01T08:00:00.000000Z");
+  EXPECT_EQ((*this)(TimeForm::iso, "2026-12-01T08:00:01Z"), "- suspect");
+  EXPECT_EQ((*this)(TimeForm::iso, "2027-11-30T08:00:00Z"), "- suspect");
+  EXPECT_EQ((*this)(TimeForm::ctime, "Tue Nov 30 08:00:00 2027"), "- suspect");
+  // Without a year it is the one before.
+  EXPECT_EQ((*this)(TimeForm::month_day, "Dec  2 08:00:00"), "2025-12-02T08:00:00.000000Z");
+}
+
 TEST_F(LineTimes, NoTextMakesThemFail) {
   Rng rng(3);
   static constexpr std::string_view letters = "0123456789:.-+TZ ,JanWed";

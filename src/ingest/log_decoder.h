@@ -86,8 +86,8 @@ struct DecoderLimits {
 ///
 /// Fields: the captures, and where known `rank`, `host`, `kernel_us` (time since boot), `gpu_uuid`
 /// and `gpu_serial` (from the driver's earlier lines about that GPU), `severity_code` and `data` of
-/// an SXid's continuation lines, and `time_suspect` = "1" where a printed time was further than ten
-/// years off and was therefore ignored.
+/// an SXid's continuation lines, and `time_suspect` = "1" where a printed time lay more than a day
+/// ahead or ten years back and was therefore ignored.
 ///
 /// Times: observed_at is what the line says, on clock node_kernel (kernel's own), node_wall
 /// (syslog, `faultline run`), scheduler (scheduler logs) or printed (a job's words); without one it
