@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "detect/kernel_faults.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -375,7 +376,9 @@ void Controller::publish_verdict(const Verdict& verdict, Instant now) {
   counters_.add("controller_verdicts_total");
   if (const auto incident = incidents_.add(verdict, now))
     note_store(store_.put_incident(*incident), "incident");
-  move_node([&](const NodeStates& states) { return after_verdict(states, verdict, now); });
+  const Cause* cause = catalog_.cause(verdict.cause);
+  if (cause == nullptr || !blames_no_node(*cause))
+    move_node([&](const NodeStates& states) { return after_verdict(states, verdict, now); });
   rulings_.verdict(verdict, judged_view_);
 }
 

@@ -23,6 +23,24 @@ TEST_F(ControllerTest, AKernelFaultDrainsItsNodeAndRequeuesItsJob) {
       });
 }
 
+TEST_F(ControllerTest, AProgramsFaultHasAGpuForItsPlaceAndSaysNothingAgainstItsNode) {
+  Event fault = fell_off_bus("n3");
+  fault.signature = "xid.31";
+  fault.fields = {{"bdf", "0000:41:00"}, {"xid", "31"}, {"pid", "5511"}};
+  fault.id = make_event_id(fault);
+  const Subject gpu = fault.subject;
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fault}).ok()); },
+      [&](Store& store, FakeCluster&) {
+        const auto verdicts = store.verdicts({});
+        return verdicts && !verdicts->empty() && verdicts->front().subject == gpu &&
+               verdicts->front().cause == "software.user_exception";
+      });
+  const auto store = Store::open(folder_ / "faultline.db", Access::read_write);
+  ASSERT_TRUE(store.ok());
+  EXPECT_TRUE((*store)->node_states()->empty());
+}
+
 TEST_F(ControllerTest, AReplacedStoreStopsActsAndIsReported) {
   run(
       [&](Controller& controller, FakeCluster& cluster) {

@@ -165,10 +165,6 @@ Explanation explanation_from(const JobLine& line, std::string_view cause,
   Explanation explanation;
   explanation.cause = failure.catalog.cause(cause);
   explanation.subject = place_of(line, failure);
-  const bool names_node = concerns_node(explanation.subject);
-  if (names_node && explanation.cause != nullptr && blames_no_node(*explanation.cause)) {
-    explanation.subject = Subject::of_attempt(failure.attempt.id);
-  }
   explanation.node = line.node;
   explanation.since = line.fact->at;
   explanation.evidence.push_back(&line.fact->event);

@@ -36,7 +36,7 @@ TEST(KernelFaults, OneForEachCauseAndSubjectHoweverOften) {
   const auto faults = judge_kernel_facts(facts, catalog());
   for (const KernelFault& fault : faults)
     EXPECT_TRUE(seen.emplace(fault.cause->id, fault.subject.text()).second);
-  EXPECT_EQ(faults.size(), 2U);
+  EXPECT_EQ(faults.size(), 3U);
 }
 
 TEST(KernelFaults, TheEarliestIsFirst) {

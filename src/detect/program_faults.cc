@@ -74,12 +74,17 @@ KernelFault make_fault(const Facts& evidence, const Cause* cause) {
   return fault;
 }
 
-/// The job if any of the lines knows it.
+/// The job if any of the lines knows it; else the one GPU where it happened, by which a person
+/// finds the job.
 Subject program_subject(const Facts& burst) {
   for (const Fact* fact : burst) {
     if (fact->event.attempt) return job_of(fact->event);
   }
-  return job_of(burst.front()->event);
+  const Subject& gpu = burst.front()->event.subject;
+  const bool alone = names_part(gpu) && std::all_of(burst.begin(), burst.end(), [&](auto* fact) {
+                       return fact->event.subject == gpu;
+                     });
+  return alone ? gpu : job_of(burst.front()->event);
 }
 
 /// "process 5511 on n1": what a person needs to find the program.
