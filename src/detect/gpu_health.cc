@@ -18,14 +18,16 @@ constexpr std::size_t gpus_max = 262144;
 /// What holds for one GPU: cause -> the reading that says so.
 using Readings = std::map<std::string, Fact>;
 
-/// NVML's recovery actions (nvml.h: nvmlGpuRecoveryAction): 1 reset, 2 reboot, 3 drain P2P, 4 drain
-/// and reset.
-std::string_view cause_of_action(std::string_view action) {
-  if (action == "1") return cause_id::recovery_reset;
-  if (action == "2") return cause_id::recovery_reboot;
-  if (action == "3") return cause_id::recovery_drain_p2p;
-  if (action == "4") return cause_id::recovery_drain_reset;
-  return {};
+/// NVML's recovery actions (nvml.h: nvmlGpuRecoveryAction), in its order from 1 on.
+constexpr std::array recovery_causes = {cause_id::recovery_reset, cause_id::recovery_reboot,
+                                        cause_id::recovery_drain_p2p,
+                                        cause_id::recovery_drain_reset};
+
+/// "" for 0, none. A newer driver may wish for what we do not know by name.
+std::string_view cause_of_action(std::int64_t action) {
+  if (action == 0) return {};
+  const auto place = static_cast<std::size_t>(action) - 1;
+  return place < recovery_causes.size() ? recovery_causes[place] : cause_id::recovery_unknown;
 }
 
 bool throttled(std::string_view reasons) {
@@ -76,13 +78,8 @@ class GpuHealth final : public Detector {
     const auto errors = parse_number<std::int64_t>(event.field("ecc_uncorrected_new"));
     if (errors && *errors > 0) set(readings, cause_id::ecc_uncorrectable, event);
     if (event.field("remap_failed") == "1") set(readings, cause_id::row_remap_failed, event);
-    if (const auto action = event.field("recovery_action"); !action.empty()) {
-      // The driver has one wish at a time; 0 takes it back.
-      for (const std::string_view wish : {"1", "2", "3", "4"}) {
-        if (wish != action) readings.erase(std::string(cause_of_action(wish)));
-      }
-      if (const auto cause = cause_of_action(action); !cause.empty()) set(readings, cause, event);
-    }
+    const auto action = parse_number<std::int64_t>(event.field("recovery_action"));
+    if (action && *action >= 0) set_wish(readings, cause_of_action(*action), event);
     if (const auto reasons = event.field("throttle"); throttled(reasons)) {
       set(readings, cause_id::throttle, event);
     } else if (!reasons.empty()) {
@@ -90,6 +87,15 @@ class GpuHealth final : public Detector {
     }
     if (event.field("missing") == "1") set(readings, cause_id::gpu_missing, event);
     if (event.field("missing") == "0") readings.erase(std::string(cause_id::gpu_missing));
+  }
+
+  /// The driver has one wish at a time; "" takes it back.
+  static void set_wish(Readings& readings, std::string_view wish, const Event& event) {
+    std::erase_if(readings, [&](const auto& reading) {
+      const std::string& cause = reading.first;
+      return cause != wish && (cause == cause_id::recovery_unknown || contains(recovery_causes, cause));
+    });
+    if (!wish.empty()) set(readings, wish, event);
   }
 
   /// What the driver asks for is a fact now. A rise of the error counter waits for what the kernel
@@ -100,7 +106,8 @@ class GpuHealth final : public Detector {
   }
 
   static bool confirmable(std::string_view cause) {
-    return at_once(cause) || cause == cause_id::recovery_drain_p2p;
+    return at_once(cause) || cause == cause_id::recovery_drain_p2p ||
+           cause == cause_id::recovery_unknown;
   }
 
   Verdict verdict_of(const Subject& gpu, const std::string& cause, const Fact& fact,

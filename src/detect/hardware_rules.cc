@@ -198,7 +198,7 @@ std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure) {
     (same ? explanation.evidence : explanation.consequences).push_back(&line.fact->event);
   }
   explanation.text =
-      place_text(*first) + " printed a hardware error: " + first->cause->summary +
+      "A hardware error came from " + place_text(*first) + ": " + first->cause->summary +
       ". Only the job says so, so it stays a suspicion until the kernel or a test agrees.";
   if (first->node.empty()) {
     explanation.missing.push_back("where " + place_text(*first) +

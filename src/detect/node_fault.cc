@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "detect/clean_record.h"
 #include "detect/cause_ids.h"
+#include "detect/clean_record.h"
 #include "detect/kernel_faults.h"
 #include "detect/verdict_book.h"
 

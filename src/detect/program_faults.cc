@@ -74,24 +74,32 @@ KernelFault make_fault(const Facts& evidence, const Cause* cause) {
   return fault;
 }
 
+/// The GPU that all lines speak of; nullptr if there are several or it has no address.
+const Subject* one_gpu(const Facts& burst) {
+  const Subject& gpu = burst.front()->event.subject;
+  const bool alone = names_part(gpu) && std::all_of(burst.begin(), burst.end(), [&](auto* fact) {
+                       return fact->event.subject == gpu;
+                     });
+  return alone ? &gpu : nullptr;
+}
+
 /// The job if any of the lines knows it; else the one GPU where it happened, by which a person
 /// finds the job.
 Subject program_subject(const Facts& burst) {
   for (const Fact* fact : burst) {
     if (fact->event.attempt) return job_of(fact->event);
   }
-  const Subject& gpu = burst.front()->event.subject;
-  const bool alone = names_part(gpu) && std::all_of(burst.begin(), burst.end(), [&](auto* fact) {
-                       return fact->event.subject == gpu;
-                     });
-  return alone ? gpu : job_of(burst.front()->event);
+  const Subject* gpu = one_gpu(burst);
+  return gpu != nullptr ? *gpu : job_of(burst.front()->event);
 }
 
-/// "process 5511 on n1": what a person needs to find the program.
+/// "Process 5511 on n1, GPU 0000:3b:00.0": what a person needs to find the program.
 std::string program_text(const Facts& burst) {
   const std::string process = process_of(burst);
-  return (process.empty() ? "A program" : "Process " + process) + " on " +
-         node_of(burst.front()->event);
+  std::string text = (process.empty() ? "A program" : "Process " + process) + " on " +
+                     node_of(burst.front()->event);
+  const Subject* gpu = one_gpu(burst);
+  return gpu != nullptr ? text + ", GPU " + gpu->part + "," : text;
 }
 
 KernelFault program_fault(const Facts& burst, bool sure, const Catalog& catalog) {
@@ -101,10 +109,9 @@ KernelFault program_fault(const Facts& burst, bool sure, const Catalog& catalog)
   fault.inferred = !sure;
   fault.confidence = sure ? 0.85 : 0.4;
   if (sure) {
-    fault.note =
-        "The program made the GPU fault at several places at once, as a wrong address or index "
-        "does; "
-        "the hardware is not suspected.";
+    fault.note = program_text(burst) +
+                 " made the GPU fault at several places at once, as a wrong address or index does; "
+                 "the hardware is not suspected.";
   } else {
     fault.note = program_text(burst) +
                  " made the GPU fault once at one place: most often the program, rarely the GPU.";

@@ -143,6 +143,16 @@ std::optional<Killed> first_killed(const FailureCase& failure, int signal) {
   return first;
 }
 
+/// As its launcher calls it: "Local rank 3 (pid 712917)".
+std::string worker_text(const Killed& killed) {
+  const Event& event = killed.fact->event;
+  std::string text = event.field("local_rank").empty()
+                         ? "A worker"
+                         : "Local rank " + std::string(event.field("local_rank"));
+  if (!event.field("pid").empty()) text += " (pid " + std::string(event.field("pid")) + ")";
+  return killed.node.empty() ? text : text + " on " + killed.node;
+}
+
 /// A launcher names the worker that failed first, so its word for a kill stands before what the
 /// others printed about their waiting. An error with a reason of its own is no such echo.
 bool came_first(const Killed& killed, const FailureCase& failure) {
@@ -249,8 +259,9 @@ std::optional<Explanation> rule_killed(const FailureCase& failure) {
     explanation.evidence.push_back(&bus->fact->event);
     add_all_lines(explanation, failure);
     explanation.text =
-        "A worker died of SIGBUS without any error text, as when /dev/shm is full. Bad host memory "
-        "can do the same.";
+        worker_text(*bus) +
+        " died of SIGBUS without any error text, as when /dev/shm is full. Bad host memory can do "
+        "the same.";
     explanation.missing = {"size of /dev/shm inside the job", kernel_log_of(bus->node, failure)};
     return explanation;
   }
@@ -274,14 +285,15 @@ std::optional<Explanation> rule_killed(const FailureCase& failure) {
     explanation.cause = failure.catalog.cause(cause_id::out_of_memory_host);
     explanation.confidence = 0.5;
     explanation.text =
-        "A worker was killed by SIGKILL without a traceback and nobody says by whom. Mostly that "
-        "is the kernel "
-        "running out of host memory; the kernel log would prove it.";
+        worker_text(*kill) +
+        " was killed by SIGKILL without a traceback and nobody says by whom. Mostly that is the "
+        "kernel running out of host memory; the kernel log would prove it.";
   } else {
     explanation.cause = failure.catalog.cause(cause_id::sigkill);
     explanation.unknown = true;
     explanation.confidence = 0.4;
-    explanation.text = "A process was killed by SIGKILL, and nothing that was seen says by whom.";
+    explanation.text =
+        worker_text(*kill) + " was killed by SIGKILL, and nothing that was seen says by whom.";
   }
   return explanation;
 }
