@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t request_bytes_max = 8192;
 constexpr std::size_t read_bytes = 4096;
+constexpr std::string_view headers_end = "\r\n\r\n";
 constexpr std::size_t reasons_max = 64;
 constexpr int backlog = 64;
 constexpr Duration accept_pause = std::chrono::milliseconds{10};
@@ -44,13 +45,19 @@ class Descriptor {
   int number_;
 };
 
+enum class Phase {
+  asking,
+  answering,
+  leaving,  // its last bytes are let in and forgotten: closed before, it would lose our answer
+};
+
 /// One client: its request until the headers have ended, then what is left of the answer.
 struct Connection {
   Descriptor socket;
   Duration deadline{};  // monotonic
   std::string request;
   std::string answer;
-  bool answering = false;
+  Phase phase = Phase::asking;
 };
 
 std::string health_body(const Health& health) {
@@ -69,27 +76,44 @@ std::string answer_text(std::string_view status, std::string_view type, std::str
          std::string(body);
 }
 
-/// The path of "GET /path?query HTTP/1.1"; "" for any other request.
-std::string_view path_of(std::string_view request) {
-  const auto line = request.substr(0, request.find("\r\n"));
-  const auto end = line.rfind(" HTTP/1.");
-  if (!line.starts_with("GET ") || end == std::string_view::npos || end < 4) return {};
-  const auto target = line.substr(4, end - 4);
-  return target.substr(0, target.find('?'));
+struct Request {
+  std::string_view path;  // "" for what is no GET and no HEAD
+  bool head = false;      // the headers alone
+};
+
+/// Of "GET /path?query HTTP/1.1".
+Request parse_request(std::string_view text) {
+  const auto line = text.substr(0, text.find("\r\n"));
+  const auto words = split(line, ' ');
+  if (words.size() != 3 || !words[2].starts_with("HTTP/1.")) return {};
+  if (words[0] != "GET" && words[0] != "HEAD") return {};
+  return {words[1].substr(0, words[1].find('?')), words[0] == "HEAD"};
 }
 
-std::string answer_to(std::string_view request, StatusSource& source) {
-  const auto path = path_of(request);
-  if (path == "/healthz") {
+std::string answer_to(const Request& request, StatusSource& source) {
+  if (request.path == "/healthz") {
     const Health health = source.health();
     return answer_text(health.ok ? "200 OK" : "503 Service Unavailable", "application/json",
                        health_body(health));
   }
-  if (path == "/metrics") {
+  if (request.path == "/metrics") {
     return answer_text("200 OK", "text/plain; version=0.0.4; charset=utf-8",
                        prometheus_text(source.metrics()));
   }
   return answer_text("404 Not Found", "text/plain", "faultline: GET /healthz or /metrics\n");
+}
+
+std::string answer_to(std::string_view text, StatusSource& source) {
+  if (text.find(headers_end) > request_bytes_max) {
+    const bool in_headers = text.find("\r\n") <= request_bytes_max;
+    return answer_text(
+        in_headers ? "431 Request Header Fields Too Large" : "414 URI Too Long", "text/plain",
+        "faultline: a request has " + std::to_string(request_bytes_max) + " bytes at most\n");
+  }
+  const Request request = parse_request(text);
+  std::string answer = answer_to(request, source);
+  if (request.head) answer.resize(answer.find(headers_end) + headers_end.size());
+  return answer;
 }
 
 /// Listens at the first address of that name that can be had.
@@ -177,8 +201,8 @@ class StatusServer::Impl {
 std::vector<pollfd> StatusServer::Impl::wanted() const {
   std::vector<pollfd> all{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   for (const auto& client : clients_)
-    all.push_back(
-        {client.socket.get(), static_cast<short>(client.answering ? POLLOUT : POLLIN), 0});
+    all.push_back({client.socket.get(),
+                   static_cast<short>(client.phase == Phase::answering ? POLLOUT : POLLIN), 0});
   return all;
 }
 
@@ -213,13 +237,12 @@ void StatusServer::Impl::accept_all() {
       return;
     }
     if (clients_.size() >= options_.connections_max) clients_.pop_front();
-    clients_.push_back(
-        {std::move(socket), clock_.monotonic() + options_.client_timeout, {}, {}, false});
+    clients_.push_back({std::move(socket), clock_.monotonic() + options_.client_timeout, {}, {}});
   }
 }
 
 bool StatusServer::Impl::serve(Connection& client) {
-  return client.answering ? write_some(client) : read_some(client);
+  return client.phase == Phase::answering ? write_some(client) : read_some(client);
 }
 
 bool StatusServer::Impl::read_some(Connection& client) {
@@ -227,11 +250,12 @@ bool StatusServer::Impl::read_some(Connection& client) {
   const auto count = ::recv(client.socket.get(), bytes, sizeof bytes, 0);
   if (count < 0) return errno == EAGAIN || errno == EINTR;
   if (count == 0) return false;
+  if (client.phase == Phase::leaving) return true;
   client.request.append(bytes, static_cast<std::size_t>(count));
-  const bool whole = client.request.find("\r\n\r\n") != std::string::npos;
-  if (!whole) return client.request.size() < request_bytes_max;
+  const bool whole = client.request.find(headers_end) != std::string::npos;
+  if (!whole && client.request.size() < request_bytes_max + headers_end.size()) return true;
   client.answer = answer_to(client.request, source_);
-  client.answering = true;
+  client.phase = Phase::answering;
   return write_some(client);
 }
 
@@ -240,7 +264,9 @@ bool StatusServer::Impl::write_some(Connection& client) {
       ::send(client.socket.get(), client.answer.data(), client.answer.size(), MSG_NOSIGNAL);
   if (count < 0) return errno == EAGAIN || errno == EINTR;
   client.answer.erase(0, static_cast<std::size_t>(count));
-  return !client.answer.empty();
+  if (!client.answer.empty()) return true;
+  client.phase = Phase::leaving;
+  return ::shutdown(client.socket.get(), SHUT_WR) == 0;
 }
 
 StatusServer::StatusServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -1,6 +1,6 @@
-// What load balancers and Prometheus ask of a running program: GET /healthz and GET /metrics, and
-// nothing else; one request a connection. It shows counts and reasons, so it listens on loopback
-// unless told otherwise.
+// What load balancers and Prometheus ask of a running program: GET (or HEAD) /healthz and
+// /metrics, and nothing else; one request a connection. It shows counts and reasons, so it listens
+// on loopback unless told otherwise.
 #pragma once
 
 #include <functional>

@@ -15,6 +15,7 @@ namespace faultline {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class FakeStatus final : public StatusSource {
  public:
@@ -167,9 +168,34 @@ TEST_F(StatusServerTest, SlowClientsCannotTakeAllPlaces) {
   for (int i = 1; i < 3; ++i) close(slow[static_cast<std::size_t>(i)]);
 }
 
-TEST_F(StatusServerTest, ARequestWithoutAnEndIsClosed) {
+TEST_F(StatusServerTest, ARequestWithoutAnEndIsRefused) {
   restart({.client_timeout = std::chrono::hours{1}});
-  EXPECT_EQ(read_all(send_open(std::string(9000, 'A'))), "");
+  EXPECT_THAT(read_all(send_open(std::string(9000, 'A'))), StartsWith("HTTP/1.1 414 "));
+  EXPECT_THAT(read_all(send_open("GET / HTTP/1.1\r\nX: " + std::string(9000, 'A'))),
+              StartsWith("HTTP/1.1 431 "));
+}
+
+// Closed with its bytes unread, a client would be told of a reset and never see the answer.
+TEST_F(StatusServerTest, ALongAddressIsRefusedInWords) {
+  const std::string url(200'000, 'A');
+  const std::string answer = read_all(send_open("GET /" + url + " HTTP/1.1\r\n\r\n"));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 414 URI Too Long\r\n"));
+  EXPECT_THAT(answer, HasSubstr("8192 bytes at most"));
+}
+
+TEST_F(StatusServerTest, TheLongestRequestIsAnswered) {
+  const std::string start = "GET /healthz HTTP/1.1\r\nX: ";
+  const std::string longest = start + std::string(8192 - start.size(), 'A');
+  EXPECT_THAT(read_all(send_open(longest + "\r\n\r\n")), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(read_all(send_open(longest + "A\r\n\r\n")), StartsWith("HTTP/1.1 431 "));
+}
+
+TEST_F(StatusServerTest, HeadHasTheHeadersOfGet) {
+  for (const std::string path : {"/healthz", "/metrics", "/nothing"}) {
+    const std::string whole = read_all(send_open("GET " + path + " HTTP/1.1\r\n\r\n"));
+    EXPECT_EQ(read_all(send_open("HEAD " + path + " HTTP/1.1\r\n\r\n")),
+              whole.substr(0, whole.find("\r\n\r\n") + 4));
+  }
 }
 
 TEST_F(StatusServerTest, SaysWhereItCannotListen) {
