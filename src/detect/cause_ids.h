@@ -21,6 +21,7 @@ inline constexpr std::string_view recovery_reset = "gpu.recovery_reset_required"
 inline constexpr std::string_view recovery_reboot = "gpu.recovery_reboot_required";
 inline constexpr std::string_view recovery_drain_p2p = "gpu.recovery_drain_p2p";
 inline constexpr std::string_view recovery_drain_reset = "gpu.recovery_drain_and_reset";
+inline constexpr std::string_view recovery_other = "gpu.recovery_action";
 inline constexpr std::string_view gpu_missing = "gpu.missing";
 inline constexpr std::string_view throttle = "power.throttle";
 inline constexpr std::string_view node_lost = "node.lost";
@@ -64,6 +65,7 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              recovery_reboot,
                                                              recovery_drain_p2p,
                                                              recovery_drain_reset,
+                                                             recovery_other,
                                                              gpu_missing,
                                                              throttle,
                                                              node_lost,

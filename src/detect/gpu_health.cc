@@ -1,6 +1,8 @@
 // What NVML says of a GPU. It is read by the agent and not printed by a job, so it is a witness as
 // good as the kernel; but a counter that rises is history, while a recovery action or a failed
 // remap is the driver asking for something now.
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -18,16 +20,16 @@ constexpr std::size_t gpus_max = 262144;
 /// What holds for one GPU: cause -> the reading that says so.
 using Readings = std::map<std::string, Fact>;
 
-/// NVML's recovery actions (nvml.h: nvmlGpuRecoveryAction), in its order from 1 on.
+/// NVML's recovery actions (nvml.h: nvmlGpuRecoveryAction), in its order from 1 on. The last one
+/// stands for what a newer driver may ask for and we do not know by name.
 constexpr std::array recovery_causes = {cause_id::recovery_reset, cause_id::recovery_reboot,
                                         cause_id::recovery_drain_p2p,
-                                        cause_id::recovery_drain_reset};
+                                        cause_id::recovery_drain_reset, cause_id::recovery_other};
 
-/// "" for 0, none. A newer driver may wish for what we do not know by name.
-std::string_view cause_of_action(std::int64_t action) {
-  if (action == 0) return {};
-  const auto place = static_cast<std::size_t>(action) - 1;
-  return place < recovery_causes.size() ? recovery_causes[place] : cause_id::recovery_unknown;
+/// "" for 0, none.
+std::string_view cause_of_action(std::uint64_t action) {
+  return action == 0 ? std::string_view{}
+                     : recovery_causes[std::min<std::uint64_t>(action, recovery_causes.size()) - 1];
 }
 
 bool throttled(std::string_view reasons) {
@@ -78,8 +80,8 @@ class GpuHealth final : public Detector {
     const auto errors = parse_number<std::int64_t>(event.field("ecc_uncorrected_new"));
     if (errors && *errors > 0) set(readings, cause_id::ecc_uncorrectable, event);
     if (event.field("remap_failed") == "1") set(readings, cause_id::row_remap_failed, event);
-    const auto action = parse_number<std::int64_t>(event.field("recovery_action"));
-    if (action && *action >= 0) set_wish(readings, cause_of_action(*action), event);
+    if (const auto action = parse_number<std::uint64_t>(event.field("recovery_action")))
+      set_wish(readings, cause_of_action(*action), event);
     if (const auto reasons = event.field("throttle"); throttled(reasons)) {
       set(readings, cause_id::throttle, event);
     } else if (!reasons.empty()) {
@@ -91,10 +93,9 @@ class GpuHealth final : public Detector {
 
   /// The driver has one wish at a time; "" takes it back.
   static void set_wish(Readings& readings, std::string_view wish, const Event& event) {
-    std::erase_if(readings, [&](const auto& reading) {
-      const std::string& cause = reading.first;
-      return cause != wish && (cause == cause_id::recovery_unknown || contains(recovery_causes, cause));
-    });
+    for (const std::string_view cause : recovery_causes) {
+      if (cause != wish) readings.erase(std::string(cause));
+    }
     if (!wish.empty()) set(readings, wish, event);
   }
 
@@ -107,7 +108,7 @@ class GpuHealth final : public Detector {
 
   static bool confirmable(std::string_view cause) {
     return at_once(cause) || cause == cause_id::recovery_drain_p2p ||
-           cause == cause_id::recovery_unknown;
+           cause == cause_id::recovery_other;
   }
 
   Verdict verdict_of(const Subject& gpu, const std::string& cause, const Fact& fact,
