@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t transport_memory_bytes_max = std::size_t{512} << 20;
 constexpr Duration stop_grace = std::chrono::seconds{2};
 constexpr Duration warn_interval = std::chrono::seconds{1};
+// Whoever scans ports, or tries with a wrong certificate again and again, must not fill the log.
+constexpr Duration complaint_interval = std::chrono::seconds{10};
 
 gpr_timespec from_now(Duration duration) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
@@ -59,13 +61,17 @@ Status ServerLoop::listen() {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 15'000);
   queue = builder.AddCompletionQueue();
   server_ = builder.BuildAndStart();
-  if (!server_ || port == 0) {
-    return Error{ErrorCode::unavailable,
-                 "cannot listen on " + options.listen + ": is the port taken?"};
-  }
+  if (!server_ || port == 0) return cannot_listen();
+  listening_ = true;
   address_ = options.listen.substr(0, options.listen.rfind(':') + 1) + std::to_string(port);
   thread_ = std::thread([this] { run(); });
   return ok_status();
+}
+
+Error ServerLoop::cannot_listen() const {
+  const std::string reason = system_reason(last_refusal_);
+  return {ErrorCode::unavailable, "cannot listen on " + options.listen + ": " +
+                                      (reason.empty() ? "is the port taken?" : reason)};
 }
 
 void ServerLoop::stop() {
@@ -186,12 +192,28 @@ void ServerLoop::forget(const std::string& node, std::uint64_t id) {
   if (it->second.empty()) by_node_.erase(it);
 }
 
-void ServerLoop::warn(const std::string& text) {
+void ServerLoop::warn(const std::string& text) { say(text, last_warning_, warn_interval); }
+
+void ServerLoop::hear(const std::string& text) {
+  if (!listening_) {  // it ends in one error of ours
+    if (last_refusal_.empty()) last_refusal_ = text;
+    return;
+  }
+  const std::string failed = failed_handshake(text);
+  counters.add(failed.empty() ? "grpc_complaints_total" : "grpc_tls_refused_total");
+  const std::string shown =
+      failed.empty() ? "gRPC: " + text
+                     : "refused a TLS handshake: " + failed +
+                           " (gRPC does not tell from where: the agent's own log says more)";
+  say(shown, last_complaint_, complaint_interval);
+}
+
+void ServerLoop::say(const std::string& text, std::optional<Duration>& last, Duration interval) {
   if (!options.warn) return;
   const std::lock_guard lock(warn_mutex_);
   const Duration now = clock.monotonic();
-  if (last_warning_ && now - *last_warning_ < warn_interval) return;
-  last_warning_ = now;
+  if (last && now - *last < interval) return;
+  last = now;
   options.warn(text);
 }
 

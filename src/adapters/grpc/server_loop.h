@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "adapters/grpc/grpc_log.h"
 #include "adapters/grpc/peer.h"
 #include "adapters/grpc/server.h"
 #include "adapters/grpc/status_codes.h"
@@ -189,6 +190,10 @@ class ServerLoop {
   };
 
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials() const;
+  Error cannot_listen() const;
+  /// What gRPC complains of, on any of its threads.
+  void hear(const std::string& text);
+  void say(const std::string& text, std::optional<Duration>& last, Duration interval);
   /// After a listen that failed.
   void drain();
   void run();
@@ -213,6 +218,10 @@ class ServerLoop {
   Duration last_tick_{0};
   std::mutex warn_mutex_;
   std::optional<Duration> last_warning_;
+  std::optional<Duration> last_complaint_;
+  std::string last_refusal_;  // what gRPC said before it listened
+  std::atomic<bool> listening_ = false;
+  GrpcLog grpc_log_{[this](const std::string& text) { hear(text); }};  // the first to go
 };
 
 }  // namespace faultline::grpc_server

@@ -55,7 +55,16 @@ Result<TlsText> load_server_tls(const TlsFiles& files, Instant now) {
   if (const auto fits = check_role(text->certificate, PeerRole::controller); !fits) {
     return Error{ErrorCode::permission_denied,
                  files.certificate + " " + fits.error().message +
-                     ": issue one with `faultline pki issue --role controller`"};
+                     ": issue one with `faultline pki issue --role controller`; what a site's own "
+                     "authority must put into it says `faultline pki issue --help`"};
+  }
+  const auto vouched = check_signature(text->certificate, text->authority, now);
+  if (!vouched) {
+    return Error{ErrorCode::permission_denied,
+                 files.authority + " cannot vouch for " + files.certificate + " (" +
+                     vouched.error().message +
+                     "), so no agent would believe this controller: give the certificate of the "
+                     "authority that signed it, or issue a new one"};
   }
   return text;
 }

@@ -27,7 +27,8 @@ struct TlsText {
 /// key is another's; that is clearer than what the other side's handshake would say.
 Result<TlsText> load_tls(const TlsFiles& files, Instant now);
 
-/// The same for a controller; permission_denied also if the certificate is for another role.
+/// The same for a controller; permission_denied also if the certificate is for another role, or the
+/// authority has not signed it or has ended itself.
 Result<TlsText> load_server_tls(const TlsFiles& files, Instant now);
 
 }  // namespace faultline

@@ -110,13 +110,14 @@ bool set_random_serial(X509* certificate) {
   return number && BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr;
 }
 
+std::time_t seconds_of(Instant at) {
+  return std::chrono::system_clock::to_time_t(
+      std::chrono::time_point_cast<std::chrono::system_clock::duration>(at));
+}
+
 bool set_times(X509* certificate, Instant not_before, Instant not_after) {
-  const auto seconds = [](Instant at) {
-    return std::chrono::system_clock::to_time_t(
-        std::chrono::time_point_cast<std::chrono::system_clock::duration>(at));
-  };
-  return ASN1_TIME_set(X509_getm_notBefore(certificate), seconds(not_before)) != nullptr &&
-         ASN1_TIME_set(X509_getm_notAfter(certificate), seconds(not_after)) != nullptr;
+  return ASN1_TIME_set(X509_getm_notBefore(certificate), seconds_of(not_before)) != nullptr &&
+         ASN1_TIME_set(X509_getm_notAfter(certificate), seconds_of(not_after)) != nullptr;
 }
 
 bool set_common_name(X509* certificate, std::string_view name) {
@@ -310,12 +311,14 @@ Status check_key_pair(std::string_view certificate, std::string_view key) {
   const bool fits = owner && own && X509_check_private_key(owner.get(), own.get()) == 1;
   ERR_clear_error();
   if (!owner) return Error{ErrorCode::corrupt, "not a certificate in PEM form"};
-  if (!own) return Error{ErrorCode::corrupt, "is not a private key in PEM form without a passphrase"};
+  if (!own)
+    return Error{ErrorCode::corrupt, "is not a private key in PEM form without a passphrase"};
   if (!fits) return Error{ErrorCode::conflict, "is the key of another certificate"};
   return ok_status();
 }
 
-Status check_signature(std::string_view certificate, std::string_view authority) {
+Status check_signature(std::string_view certificate, std::string_view authority,
+                       std::optional<Instant> at) {
   const auto chain = read_certificates(certificate);
   const auto trusted = read_certificates(authority);
   if (chain.empty() || trusted.empty())
@@ -330,7 +333,11 @@ Status check_signature(std::string_view certificate, std::string_view authority)
   for (std::size_t i = 1; i < chain.size(); ++i) sk_X509_push(between.get(), chain[i].get());
   if (X509_STORE_CTX_init(verification.get(), trust.get(), chain.front().get(), between.get()) != 1)
     return openssl_error("checking a certificate");
-  X509_STORE_CTX_set_flags(verification.get(), X509_V_FLAG_NO_CHECK_TIME);
+  if (at) {
+    X509_STORE_CTX_set_time(verification.get(), 0, seconds_of(*at));
+  } else {
+    X509_STORE_CTX_set_flags(verification.get(), X509_V_FLAG_NO_CHECK_TIME);
+  }
   const bool vouched = X509_verify_cert(verification.get()) == 1;
   const int reason = X509_STORE_CTX_get_error(verification.get());
   ERR_clear_error();

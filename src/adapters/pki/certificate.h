@@ -2,6 +2,7 @@
 // clock.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,9 +58,10 @@ Result<CertificateInfo> describe_certificate(std::string_view pem);
 Status check_key_pair(std::string_view certificate, std::string_view key);
 
 /// Whether one of the authorities of `authority` vouches for the first certificate of
-/// `certificate`, by way of the further ones there if need be. Does not look at dates. conflict: it
-/// does not, and why; corrupt: one of them cannot be read.
-Status check_signature(std::string_view certificate, std::string_view authority);
+/// `certificate`, by way of the further ones there if need be, with all of them in force at `at` if
+/// that is given. conflict: it does not, and why; corrupt: one of them cannot be read.
+Status check_signature(std::string_view certificate, std::string_view authority,
+                       std::optional<Instant> at = std::nullopt);
 
 /// Whether the first certificate of `pem` is for that role and no other, and a handshake takes it
 /// from its owner: controllers are servers, all others are clients. conflict: what it is for

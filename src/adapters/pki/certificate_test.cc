@@ -64,6 +64,17 @@ TEST_F(Certificates, OneOfSeveralAuthoritiesIsEnough) {
       check_signature(leaf.certificate, old.certificate + authority("next").certificate).ok());
 }
 
+TEST_F(Certificates, AnAuthorityVouchesWhileItIsInForce) {
+  const auto leaf = issued(PeerRole::agent);
+  const auto at = [&](Instant when) {
+    return check_signature(leaf.certificate, ours.certificate, when);
+  };
+  EXPECT_TRUE(at(now).ok());
+  EXPECT_TRUE(at(now + life - std::chrono::seconds{1}).ok());
+  EXPECT_THAT(at(now + life).error().message, HasSubstr("expired"));
+  EXPECT_THAT(at(now - std::chrono::seconds{1}).error().message, HasSubstr("not yet valid"));
+}
+
 TEST_F(Certificates, ARoleIsForOneUse) {
   const auto controller = issued(PeerRole::controller);
   const auto agent = issued(PeerRole::agent);

@@ -1,0 +1,184 @@
+// Who is who, by certificates: names, roles and authorities that are wrong are refused, and both
+// sides say why.
+#include "adapters/grpc/transport_fixture.h"
+
+namespace faultline {
+namespace {
+
+using std::chrono::days;
+using testing::HasSubstr;
+
+class TransportTls : public Transport {};
+
+TEST_F(TransportTls, TheNameInTheCertificateIsTheNode) {
+  make_authority();
+  start_server(files("ctl"));
+  const auto n3 = certify("n3", PeerRole::agent);
+  const auto sent = uplink("n3", n3).send({event_of("n3", 1)}, long_enough);
+  ASSERT_TRUE(sent.ok()) << sent.error().message;
+  ASSERT_EQ(controller.taken().size(), 1U);
+  EXPECT_EQ(controller.taken()[0].first, "n3");
+}
+
+TEST_F(TransportTls, ACertificateCannotSpeakForAnotherNode) {
+  make_authority();
+  start_server(files("ctl"));
+  const auto sent =
+      uplink("n4", certify("n3", PeerRole::agent)).send({event_of("n4", 1)}, long_enough);
+  ASSERT_FALSE(sent.ok());
+  EXPECT_EQ(sent.error().code, ErrorCode::permission_denied);
+  EXPECT_THAT(sent.error().message,
+              HasSubstr("the certificate is of 'n3' and cannot speak for 'n4'"));
+  EXPECT_EQ(server_counters.get("grpc_wrong_speaker_total"), 1U);
+  EXPECT_TRUE(controller.taken().empty());
+}
+
+TEST_F(TransportTls, EventsOfAnotherNodeAreRefusedAndTheRestTaken) {
+  make_authority();
+  start_server(files("ctl"));
+  auto& link = uplink("n3", certify("n3", PeerRole::agent));
+  ASSERT_TRUE(link.send({event_of("n4", 1), event_of("n3", 2)}, long_enough).ok());
+  ASSERT_EQ(controller.taken().size(), 1U);
+  EXPECT_EQ(controller.taken()[0].second, event_of("n3", 2));
+  EXPECT_EQ(server_counters.get("wire_events_not_permitted_total"), 1U);
+  EXPECT_EQ(counters.get("uplink_events_refused_total"), 1U);
+  EXPECT_THAT(warnings.back(), HasSubstr("an agent speaks for its own node alone"));
+}
+
+TEST_F(TransportTls, ACertificateOfAnotherAuthorityIsRefused) {
+  make_authority();
+  start_server(files("ctl"));
+  const std::string other = folder + "/other";
+  ASSERT_TRUE(init_authority(other, 100, false, system_clock).ok());
+  IssueRequest request;
+  request.name = "n3";
+  request.days = 10;
+  ASSERT_TRUE(issue(other, request, system_clock).ok());
+  testing::internal::CaptureStderr();
+  // It believes our controller; our controller does not believe it.
+  const TlsFiles mixed{folder + "/ca.crt", other + "/n3.crt", other + "/n3.key"};
+  const auto sent = uplink("n3", mixed).send({event_of("n3", 1)}, long_enough);
+  ASSERT_FALSE(sent.ok());
+  EXPECT_EQ(sent.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(sent.error().message, HasSubstr("from the controller's authority"));
+  EXPECT_GT(server_counters.get("grpc_tls_refused_total"), 0U);
+  EXPECT_THAT(server_warnings,
+              testing::Contains(HasSubstr("refused a TLS handshake: certificate verify failed")));
+  EXPECT_EQ(server_warnings.size(), 1U);  // however often it tries
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  // And the other way round: an agent does not talk to a controller that its authority has not
+  // signed.
+  const TlsFiles stranger{other + "/ca.crt", folder + "/ctl.crt", folder + "/ctl.key"};
+  EXPECT_FALSE(uplink("n3", stranger).send({event_of("n3", 1)}, long_enough).ok());
+  EXPECT_TRUE(controller.taken().empty());
+}
+
+TEST_F(TransportTls, AnEndedCertificateIsToldBeforeTheHandshakeAndRefusedInIt) {
+  make_authority();
+  start_server(files("ctl"));
+  ManualClock past(system_clock.now() - days{30});
+  ASSERT_TRUE(init_authority(folder + "/old", 1000, false, past).ok());
+  IssueRequest request;
+  request.name = "n3";
+  request.days = 20;
+  // Signed by the authority that the controller believes, ten days too long ago.
+  std::filesystem::copy_file(folder + "/ca.crt", folder + "/old/ca.crt",
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(folder + "/ca.key", folder + "/old/ca.key",
+                             std::filesystem::copy_options::overwrite_existing);
+  ASSERT_TRUE(issue(folder + "/old", request, past).ok());
+  const TlsFiles ended{folder + "/ca.crt", folder + "/old/n3.crt", folder + "/old/n3.key"};
+  const auto told = uplink("n3", ended).send({event_of("n3", 1)}, long_enough);
+  ASSERT_FALSE(told.ok());
+  EXPECT_EQ(told.error().code, ErrorCode::permission_denied);
+  EXPECT_THAT(told.error().message, HasSubstr("issue a new one"));
+
+  clock.step_wall(past.now() + days{1});  // an agent whose clock hides it
+  EXPECT_EQ(uplink("n3", ended).send({event_of("n3", 1)}, long_enough).error().code,
+            ErrorCode::unavailable);
+  EXPECT_TRUE(controller.taken().empty());
+}
+
+TEST_F(TransportTls, AKeyOfAnotherCertificateIsNotTakenForAPortThatIsTaken) {
+  make_authority();
+  GrpcServerOptions options;
+  options.listen = "127.0.0.1:0";
+  options.tls = files("ctl");
+  options.tls->key = certify("n3", PeerRole::agent).key;
+  const auto started =
+      GrpcServer::start(options, controller, controller, system_clock, server_counters);
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.error().code, ErrorCode::conflict);
+  EXPECT_EQ(
+      started.error().message,
+      options.tls->key + " is the key of another certificate, not of " + options.tls->certificate);
+}
+
+TEST_F(TransportTls, AControllerNeedsACertificateOfItsRole) {
+  make_authority();
+  EXPECT_TRUE(load_server_tls(files("ctl"), system_clock.now()).ok());
+  const auto agent = load_server_tls(certify("n3", PeerRole::agent), system_clock.now());
+  ASSERT_FALSE(agent.ok());
+  EXPECT_EQ(agent.error().code, ErrorCode::permission_denied);
+  EXPECT_THAT(agent.error().message, HasSubstr("n3.crt is for the role agent, not for controller"));
+}
+
+TEST_F(TransportTls, AControllerNeedsTheAuthorityThatSignedItsCertificate) {
+  make_authority();
+  ASSERT_TRUE(init_authority(folder + "/other", 100, false, system_clock).ok());
+  TlsFiles mixed = files("ctl");
+  mixed.authority = folder + "/other/ca.crt";
+  const auto stranger = load_server_tls(mixed, system_clock.now());
+  ASSERT_FALSE(stranger.ok());
+  EXPECT_EQ(stranger.error().code, ErrorCode::permission_denied);
+  EXPECT_THAT(stranger.error().message,
+              HasSubstr(mixed.authority + " cannot vouch for " + mixed.certificate));
+}
+
+TEST_F(TransportTls, WarnsBeforeACertificateEnds) {
+  make_authority();
+  start_server(files("ctl"));
+  const auto n3 = certify("n3", PeerRole::agent);
+  clock.step_wall(system_clock.now() + days{certificate_days_default - 13});
+  ASSERT_TRUE(uplink("n3", n3).send({event_of("n3", 1)}, long_enough).ok());
+  EXPECT_THAT(warnings.front(), HasSubstr("n3.crt ends in"));
+}
+
+TEST_F(TransportTls, RolesAreKeptApart) {
+  make_authority();
+  start_server(files("ctl"));
+  const auto alice = certify("alice", PeerRole::operators);
+  const auto n3 = certify("n3", PeerRole::agent);
+  const auto approved =
+      operate({address, alice, "ctl"}, "approve", "d-1", system_clock, long_enough);
+  ASSERT_TRUE(approved.ok()) << approved.error().message;
+  EXPECT_EQ(*approved, "alice approve d-1");
+  const auto denied = operate({address, n3, "ctl"}, "approve", "d-1", system_clock, long_enough);
+  ASSERT_FALSE(denied.ok());
+  EXPECT_EQ(denied.error().code, ErrorCode::permission_denied);
+  EXPECT_THAT(denied.error().message, HasSubstr("has the role agent, this needs operator"));
+  EXPECT_EQ(uplink("alice", alice).send({event_of("alice", 1)}, long_enough).error().code,
+            ErrorCode::permission_denied);
+  const auto missing =
+      operate({address, alice, "ctl"}, "deny", "d-missing", system_clock, long_enough);
+  EXPECT_EQ(missing.error().code, ErrorCode::not_found);
+  EXPECT_EQ(
+      operate({address, alice, "ctl"}, "deny", "d\n1", system_clock, long_enough).error().code,
+      ErrorCode::invalid_argument);
+}
+
+TEST_F(TransportTls, AnAgentsCertificateCannotPlayTheController) {
+  make_authority();
+  IssueRequest request;
+  request.name = "n4";
+  request.dns_names = {"ctl"};
+  ASSERT_TRUE(issue(folder, request, system_clock).ok());
+  start_server(files("n4"));
+  const auto sent =
+      uplink("n3", certify("n3", PeerRole::agent)).send({event_of("n3", 1)}, long_enough);
+  EXPECT_FALSE(sent.ok());
+  EXPECT_TRUE(controller.taken().empty());
+}
+
+}  // namespace
+}  // namespace faultline
