@@ -21,7 +21,7 @@ function(faultline_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}")
-  target_link_libraries(${name} PRIVATE faultline_flags ${arg_LIBS} faultline_test_support GTest::gmock_main)
+  target_link_libraries(${name} PRIVATE faultline_flags ${arg_LIBS} GTest::gmock_main)
   target_compile_options(${name} PRIVATE ${FAULTLINE_TEST_COMPILE_OPTIONS})
   target_compile_definitions(${name} PRIVATE
     FAULTLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"

@@ -92,7 +92,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file, Ac
   if (const auto ours = sqlite::check_ours(**database); !ours)
     return ours.error().with_context(file.string());
   // Who may write the store may approve and return: it is its owner's alone
-  // (docs/decisions/0007-people.md).
+  // (docs/decisions/0005-people.md).
   if (!read_only)
     std::filesystem::permissions(
         file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);

@@ -1,5 +1,5 @@
 // Spares that a site keeps in a reservation: no job outside it can use them, so a node is taken out
-// of the reservation when a requeued job would otherwise lack one. docs/decisions/0004-spares.md.
+// of the reservation when a requeued job would otherwise lack one. docs/decisions/0002-spares.md.
 #pragma once
 
 #include <map>
