@@ -40,6 +40,24 @@ Event GpuWatch::make(EventKind kind, const std::string& pci, Instant now) const 
   return event;
 }
 
+/// An unreadable value is none: what was last known still holds, so that the next readable one is
+/// compared with it.
+GpuSample GpuWatch::with_known(const GpuSample& before, GpuSample now) {
+  const auto keep = [&](auto value) {
+    if (!(now.*value)) now.*value = before.*value;
+  };
+  keep(&GpuSample::throttle_reasons);
+  keep(&GpuSample::ecc_corrected_total);
+  keep(&GpuSample::ecc_uncorrected_total);
+  keep(&GpuSample::remapped_rows_uncorrected);
+  keep(&GpuSample::remap_pending);
+  keep(&GpuSample::remap_failed);
+  keep(&GpuSample::recovery_action);
+  if (now.serial.empty()) now.serial = before.serial;
+  now.uuid = before.uuid;
+  return now;
+}
+
 /// Writes what got worse or changed into `fields`. Without an earlier sample only a bad state
 /// counts, not a counter: errors of before the agent's time are not news.
 void GpuWatch::compare(const GpuSample* before, const GpuSample& now, Fields& fields) {
@@ -77,13 +95,15 @@ void GpuWatch::compare(const GpuSample* before, const GpuSample& now, Fields& fi
 std::vector<Event> GpuWatch::observe(const std::vector<GpuSample>& samples, Instant now) {
   std::vector<Event> events;
   std::set<std::string, std::less<>> seen;
-  for (const GpuSample& sample : samples) {
-    const std::string pci = canonical_pci(sample.pci_address);
+  for (const GpuSample& read : samples) {
+    const std::string pci = canonical_pci(read.pci_address);
     if (pci.empty() || (gpus_.size() >= gpus_max && !gpus_.contains(pci))) continue;
     seen.insert(pci);
     const auto it = gpus_.find(pci);
     // Another UUID in the same slot is another card: it starts without a past.
-    const bool fresh = it == gpus_.end() || it->second.identity.uuid != sample.uuid;
+    const bool fresh =
+        it == gpus_.end() || (!read.uuid.empty() && it->second.last.uuid != read.uuid);
+    const GpuSample sample = fresh ? read : with_known(it->second.last, read);
     Fields fields;
     compare(fresh ? nullptr : &it->second.last, sample, fields);
     if (fresh) {

@@ -35,6 +35,7 @@ class GpuWatch {
     bool missing = false;
   };
   [[nodiscard]] Event make(EventKind kind, const std::string& pci, Instant now) const;
+  static GpuSample with_known(const GpuSample& before, GpuSample now);
   static void compare(const GpuSample* before, const GpuSample& now, Fields& fields);
 
   std::string node_;

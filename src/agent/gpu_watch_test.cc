@@ -105,6 +105,44 @@ TEST(GpuWatch, AnotherCardInTheSlotHasNoPast) {
   EXPECT_EQ(events[0].kind, EventKind::gpu_identity);
 }
 
+/// What comes of a look that reads nothing after one at `before`, and then of one at `after`.
+std::pair<std::vector<Event>, std::vector<Event>> unreadable_between(const GpuSample& before,
+                                                                     const GpuSample& after) {
+  GpuWatch watch("n3");
+  watch.observe({before}, now);
+  GpuSample unreadable;
+  unreadable.pci_address = before.pci_address;
+  auto meanwhile = watch.observe({unreadable}, now);
+  return {std::move(meanwhile), watch.observe({after}, now)};
+}
+
+TEST(GpuWatch, WhatCannotBeReadIsNoValueAndTheNextOneIsComparedWithTheLastKnown) {
+  GpuSample sick = healthy();
+  sick.recovery_action = 4;
+  sick.remap_pending = true;
+  sick.remap_failed = true;
+  sick.throttle_reasons = 0x40;
+  const auto [meanwhile, cured] = unreadable_between(sick, healthy());
+  EXPECT_TRUE(meanwhile.empty()) << "neither a change nor another card";
+  ASSERT_EQ(cured.size(), 1U);
+  EXPECT_EQ(cured[0].field("recovery_action"), "0");
+  EXPECT_EQ(cured[0].field("remap_pending"), "0");
+  EXPECT_EQ(cured[0].field("remap_failed"), "0");
+  EXPECT_EQ(cured[0].field("throttle"), "none");
+  EXPECT_EQ(cured[0].field("gpu_serial"), "S");
+}
+
+TEST(GpuWatch, ARiseIsSeenAcrossALookThatReadNothing) {
+  GpuSample worse = healthy();
+  worse.ecc_uncorrected_total = 5;
+  worse.remapped_rows_uncorrected = 1;
+  const auto [meanwhile, seen] = unreadable_between(healthy(), worse);
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].field("ecc_uncorrected_new"), "3");
+  EXPECT_EQ(seen[0].field("remapped_rows_uncorrected"), "1");
+  EXPECT_TRUE(unreadable_between(healthy(), healthy()).second.empty());
+}
+
 TEST(GpuWatch, BadStateAtTheFirstLookIsTold) {
   GpuWatch watch("n3");
   GpuSample sample = healthy();
