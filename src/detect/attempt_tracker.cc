@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "base/text.h"
 #include "model/names.h"
 
@@ -132,8 +133,7 @@ std::vector<AttemptId> AttemptTracker::running_on(std::string_view node) const {
   for (const auto& [id, entry] : attempts_) {
     const AttemptRecord& record = entry.record;
     if (record.end) continue;
-    if (std::find(record.nodes.begin(), record.nodes.end(), node) != record.nodes.end())
-      running.push_back(id);
+    if (contains(record.nodes, node)) running.push_back(id);
   }
   return running;
 }

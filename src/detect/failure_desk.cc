@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/contains.h"
 #include "base/text.h"
 #include "model/names.h"
 
@@ -126,8 +127,7 @@ void FailureDesk::observe_node(const Event& event) {
   for (const AttemptId& id : open_) {
     const AttemptRecord* record = attempts_.find(id);
     if (record == nullptr) continue;
-    if (std::find(record->nodes.begin(), record->nodes.end(), node) != record->nodes.end())
-      lines_[id].news = true;
+    if (contains(record->nodes, node)) lines_[id].news = true;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/contains.h"
 #include "detect/cause_ids.h"
 #include "detect/failure_desk.h"
 #include "detect/second_witness.h"
@@ -156,8 +157,7 @@ class RepeatOffender final : public Detector {
     for (const auto& [id, blame] : blames_) {
       if (now - blame.at > catalog_.policy().limits.repeat_window) continue;
       if (anew != anew_since_.end() && blame.at <= anew->second) continue;
-      const bool maybe = blame.node.empty() && std::find(blame.nodes.begin(), blame.nodes.end(),
-                                                         node) != blame.nodes.end();
+      const bool maybe = blame.node.empty() && contains(blame.nodes, node);
       // One kernel line is one failure of the node, however many attempts it ended.
       const bool told = std::any_of(blames.begin(), blames.end(), [&](const Blame* other) {
         return other->evidence.id == blame.evidence.id;
@@ -177,9 +177,8 @@ class RepeatOffender final : public Detector {
       return true;
     for (const std::string& other : blames.front()->nodes) {
       if (other == node) continue;
-      if (std::all_of(blames.begin(), blames.end(), [&](const Blame* blame) {
-            return std::find(blame->nodes.begin(), blame->nodes.end(), other) != blame->nodes.end();
-          })) {
+      if (std::all_of(blames.begin(), blames.end(),
+                      [&](const Blame* blame) { return contains(blame->nodes, other); })) {
         return false;
       }
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
+
 namespace faultline {
 namespace {
 
@@ -41,8 +43,7 @@ const AttemptRecord* went_on_without(const std::string& node, const Blame& blame
   return attempts.find_if([&](const AttemptRecord& attempt) {
     const auto& nodes = attempt.nodes;
     return attempt.id != blame.attempt && !nodes.empty() && same_program(attempt, blame) &&
-           std::find(nodes.begin(), nodes.end(), node) == nodes.end() &&
-           went_on(attempt, lived(blame), since, now);
+           !contains(nodes, node) && went_on(attempt, lived(blame), since, now);
   });
 }
 

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
+
 namespace faultline {
 namespace {
 
 std::string key_of(const Verdict& verdict) {
   return verdict.cause + '|' + verdict.subject.text() + '|' +
          (verdict.attempt ? verdict.attempt->text() : "");
-}
-
-bool contains(const std::vector<EventId>& ids, const EventId& id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
 bool asks_for_node(const Verdict& verdict, const Catalog& catalog) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/contains.h"
 #include "base/text.h"
 #include "ingest/line_prefix.h"
 #include "ingest/time_shape.h"
@@ -27,7 +28,7 @@ bool is_host_char(char c) {
 
 bool may_be_host(std::string_view name, const JobLogHints& hints) {
   if (hints.nodes.empty()) return looks_like_host(name);
-  return std::find(hints.nodes.begin(), hints.nodes.end(), name) != hints.nodes.end();
+  return contains(hints.nodes, name);
 }
 
 std::int32_t small_number(std::string_view digits) {
@@ -189,7 +190,7 @@ bool looks_like_host(std::string_view name) {
                            word.back() == '.')) {
     word.remove_suffix(1);
   }
-  return std::find(not_hosts.begin(), not_hosts.end(), word) == not_hosts.end();
+  return !contains(not_hosts, word);
 }
 
 LinePrefix parse_job_prefix(std::string_view line, const JobLogHints& hints) {

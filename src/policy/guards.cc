@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "base/contains.h"
 #include "base/text.h"
 #include "policy/tallies.h"
 #include "policy/words.h"
@@ -36,10 +37,6 @@ bool on_node(const Proposal& proposal) {
 bool follows_drain(const Proposal& proposal, const PolicyInput& input) {
   return is(proposal, {ActionKind::test_node, ActionKind::return_node}) &&
          drain_stands(input.verdict, input.view);
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::string words_of(const Verdict& verdict) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
+
 namespace faultline {
 namespace {
 
@@ -23,10 +25,6 @@ bool is_drain(const Entry& entry) {
 
 bool is_requeue(const Entry& entry) {
   return entry.action.kind == ActionKind::requeue_excluding && !has_failed(entry);
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 /// Not in the view yet: on its way, or done after the view was taken.

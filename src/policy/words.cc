@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "policy/proposal.h"
 
 namespace faultline {
@@ -61,8 +62,7 @@ std::optional<std::string> words_lack(const PolicyInput& input) {
   const Attempt* attempt = verdict.attempt ? input.view.attempt(*verdict.attempt) : nullptr;
   if (attempt == nullptr) return "the scheduler knows no attempt that says so";
   const std::string node = node_of(verdict.subject);
-  if (std::find(attempt->nodes.begin(), attempt->nodes.end(), node) == attempt->nodes.end())
-    return "it names no node of " + attempt->id.text();
+  if (!contains(attempt->nodes, node)) return "it names no node of " + attempt->id.text();
   if (!has_failed(attempt->state)) return attempt->id.text() + " has not failed";
   if (verdict.confidence >= input.limits.words_confidence_min) return std::nullopt;
   return "a job's words need " +

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/contains.h"
 #include "base/text.h"
 #include "model/json.h"
 #include "model/json_reader.h"
@@ -16,10 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int state_format = 1;
-
-bool contains(const std::vector<std::string>& list, std::string_view item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
 
 std::int64_t ns(Instant instant) { return instant.time_since_epoch().count(); }
 

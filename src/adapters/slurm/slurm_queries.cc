@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/contains.h"
 #include "base/text.h"
 
 namespace faultline {
@@ -44,8 +45,7 @@ Result<std::optional<SlurmNode>> read_node_as_text(const SlurmCommand& command,
   const auto reservations = command.run({"scontrol", "-o", "show", "reservation"});
   if (!reservations) return reservations.error();
   for (const auto& reservation : parse_reservations(*reservations)) {
-    const bool holds = std::find(reservation.nodes.begin(), reservation.nodes.end(), node) !=
-                       reservation.nodes.end();
+    const bool holds = contains(reservation.nodes, node);
     if (reservation.active && reservation.maintenance && holds) found->node.maintenance = true;
   }
   return std::optional<SlurmNode>{*found};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "adapters/slurm/slurm_queries.h"
+#include "base/contains.h"
 #include "base/text.h"
 #include "model/names.h"
 
@@ -22,7 +23,7 @@ constexpr std::array<std::string_view, 6> failure_reasons{
 std::string merged_list(const SlurmJob& job, const std::vector<std::string>& nodes) {
   std::vector<std::string> all = job.excluded;
   for (const auto& node : nodes) {
-    if (std::find(all.begin(), all.end(), node) == all.end()) all.push_back(node);
+    if (!contains(all, node)) all.push_back(node);
   }
   return join(all, ",");
 }
@@ -347,9 +348,8 @@ Status SlurmRequeue::run(std::vector<std::string> argv) {
 }
 
 bool SlurmRequeue::excludes(const SlurmJob& job) const {
-  return std::all_of(action_.nodes.begin(), action_.nodes.end(), [&](const auto& node) {
-    return std::find(job.excluded.begin(), job.excluded.end(), node) != job.excluded.end();
-  });
+  return std::all_of(action_.nodes.begin(), action_.nodes.end(),
+                     [&](const auto& node) { return contains(job.excluded, node); });
 }
 
 /// Nothing more to be done but to wait for Slurm: requeued, with the exclusion, and not held.
@@ -360,17 +360,15 @@ bool SlurmRequeue::is_set_up(const SlurmJob& job) const {
 }
 
 bool SlurmRequeue::on_excluded_node(const SlurmJob& job) const {
-  return std::any_of(action_.nodes.begin(), action_.nodes.end(), [&](const auto& node) {
-    return std::find(job.nodes.begin(), job.nodes.end(), node) != job.nodes.end();
-  });
+  return std::any_of(action_.nodes.begin(), action_.nodes.end(),
+                     [&](const auto& node) { return contains(job.nodes, node); });
 }
 
 /// Those of the action's nodes that the job's own user asked for; "" if none.
 std::string SlurmRequeue::asked_for(const SlurmJob& job) const {
   std::vector<std::string> names;
   for (const auto& node : action_.nodes) {
-    if (std::find(job.required.begin(), job.required.end(), node) != job.required.end())
-      names.push_back(node);
+    if (contains(job.required, node)) names.push_back(node);
   }
   return join(names, ",");
 }

@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <set>
 
+#include "base/contains.h"
 #include "base/text.h"
 
 namespace faultline {
 namespace {
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// A job may name several partitions, "train,long".
 bool in_partition_of(const SlurmJob& job, const SchedulerNode& node) {
   const auto wanted = split(job.partitions, ',');
-  return std::any_of(wanted.begin(), wanted.end(), [&](auto partition) {
-    return contains(node.partitions, std::string(partition));
-  });
+  return std::any_of(wanted.begin(), wanted.end(),
+                     [&](auto partition) { return contains(node.partitions, partition); });
 }
 
 }  // namespace
