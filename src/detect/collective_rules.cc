@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 #include "detect/failure_case.h"
 
 namespace faultline {
@@ -129,7 +130,7 @@ std::optional<Explanation> behind_the_others(const Group& group, const FailureCa
   if (rank < 0) rank = lagging_rank(group, counter = &Waiting::waits_for);
   if (rank < 0) return std::nullopt;
   Explanation explanation = suspect_rank(rank, cause_id::collective_desync, failure);
-  explanation.confidence = 0.6;
+  explanation.confidence = confidence::fair;
   explanation.evidence.push_back(&group.at(rank).first->fact->event);
   explanation.text = "Rank " + std::to_string(rank) + " is behind at collective " +
                      std::to_string(group.at(rank).*counter) +
@@ -154,7 +155,7 @@ std::optional<Explanation> never_printed(const Group& group, const FailureCase& 
   } else if (silent.size() > 1 && !nodes.begin()->empty()) {
     explanation.subject = Subject::of_node(*nodes.begin());
   }
-  explanation.confidence = silent.size() == 1 ? 0.6 : 0.4;
+  explanation.confidence = silent.size() == 1 ? confidence::fair : confidence::weak;
   explanation.text = std::to_string(group.size()) + " ranks waited in vain; rank " +
                      join(names, ", ") + " never said so and is the suspect.";
   return explanation;
@@ -244,7 +245,7 @@ std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
   const bool many_reporters = distinct(edges, &Edge::reporter).size() > 1,
              many_peers = distinct(edges, &Edge::peer).size() > 1;
   Explanation explanation = explanation_from(*all.front().line, cause_id::ib_completion, failure);
-  explanation.confidence = 0.6;
+  explanation.confidence = confidence::fair;
   if (many_reporters && !peer.empty()) {
     const std::string* node = failure.attempt.node_called(peer);
     explanation.node = node == nullptr ? "" : *node;
@@ -294,7 +295,7 @@ std::optional<Explanation> rule_collective_timeout(const FailureCase& failure) {
     explanation->cause = failure.catalog.cause(cause_id::collective_timeout);
     explanation->subject = Subject::of_attempt(failure.attempt.id);
     explanation->since = failure.onset;
-    explanation->confidence = 0.3;
+    explanation->confidence = confidence::hint;
     explanation->text =
         "Ranks waited for a collective that never completed; who held it up cannot be told from "
         "this.";
@@ -342,7 +343,7 @@ std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure) {
   explanation.node = one_left ? others.front() : "";
   explanation.subject =
       one_left ? Subject::of_node(others.front()) : Subject::of_attempt(failure.attempt.id);
-  explanation.confidence = one_left ? 0.5 : 0.4;
+  explanation.confidence = one_left ? confidence::even : confidence::weak;
   explanation.text = "A survivor lost contact to the rendezvous, so a node other than " +
                      (reporters.empty() ? std::string("the reporter") : join(reporters, ", ")) +
                      " went away.";
@@ -367,7 +368,7 @@ std::optional<Explanation> rule_peers_lost(const FailureCase& failure) {
   Explanation explanation = suspect_rank(gone.front(), cause_id::insufficient_evidence, failure);
   explanation.unknown = true;
   explanation.since = first->fact->at;
-  explanation.confidence = 0.4;
+  explanation.confidence = confidence::weak;
   for (const JobLine& line : failure.lines) explanation.evidence.push_back(&line.fact->event);
   explanation.text = "Rank " + std::to_string(gone.front()) +
                      " went first: all the others lost their connection, and it never said so.";

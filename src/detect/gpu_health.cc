@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 #include "detect/event_window.h"
 #include "detect/verdict_book.h"
 
@@ -125,7 +126,7 @@ class GpuHealth final : public Detector {
     const bool sure = at_once(cause) || (confirmable(cause) && settled);
     verdict.status = sure ? VerdictStatus::confirmed : VerdictStatus::suspected;
     verdict.acts_at_once = at_once(cause) && fresh && concerns_node(known_cause->remedy);
-    verdict.confidence = sure ? 0.95 : 0.5;
+    verdict.confidence = sure ? confidence::proven : confidence::even;
     if (!fresh) verdict.updated_at = fact.at;
     verdict.explanation = "NVML of " + gpu.text() + ": " + known_cause->summary + ".";
     if (!sure) verdict.missing = {"kernel log of " + gpu.node};

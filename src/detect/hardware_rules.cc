@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 #include "detect/failure_case.h"
 
 namespace faultline {
@@ -90,7 +91,7 @@ void leave_undecided(Explanation& explanation, const Candidate& rival, const Fai
   explanation.subject = Subject::of_attempt(failure.attempt.id);
   explanation.node.clear();
   explanation.sure = false;
-  explanation.confidence = std::min(explanation.confidence, 0.6);
+  explanation.confidence = std::min(explanation.confidence, confidence::fair);
 }
 
 }  // namespace
@@ -107,7 +108,9 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
   explanation.hardware = true;
   explanation.since = best.fault->since();
   explanation.sure = best.fault->decisive || (agrees != nullptr && !best.fault->inferred);
-  explanation.confidence = best.fault->decisive ? 0.95 : (agrees != nullptr ? 0.85 : 0.5);
+  explanation.confidence = best.fault->decisive
+                               ? confidence::proven
+                               : (agrees != nullptr ? confidence::strong : confidence::even);
   explanation.missing = best.fault->missing;
   for (const Fact* fact : best.fault->evidence) explanation.evidence.push_back(&fact->event);
   for (const Fact* fact : best.fault->consequences)
@@ -131,7 +134,7 @@ std::optional<Explanation> rule_kernel_fault_afterwards(const FailureCase& failu
   explanation.cause = first.fault->cause;
   explanation.subject = first.fault->subject;
   explanation.since = first.fault->since();
-  explanation.confidence = 0.3;
+  explanation.confidence = confidence::hint;
   for (const Fact* fact : first.fault->evidence) explanation.evidence.push_back(&fact->event);
   explanation.consequences.push_back(&failure.failing.event);
   explanation.missing = {"the output of all ranks of " + failure.attempt.id.text()};
@@ -168,7 +171,7 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   if (explanation.node.empty() && failure.attempt.nodes.size() == 1)
     explanation.node = failure.attempt.nodes.front();
   explanation.sure = scheduler_says && !explanation.node.empty();
-  explanation.confidence = explanation.sure ? 0.9 : 0.6;
+  explanation.confidence = explanation.sure ? confidence::certain : confidence::fair;
   for (const JobLine& line : failure.lines) explanation.consequences.push_back(&line.fact->event);
   if (explanation.node.empty()) {
     explanation.subject = Subject::of_attempt(failure.attempt.id);
@@ -192,7 +195,7 @@ std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure) {
   if (!first->node.empty()) explanation.subject = Subject::of_node(first->node);
   if (names_device) explanation.subject = said;
   explanation.hardware = true;
-  explanation.confidence = first->node.empty() ? 0.6 : 0.7;
+  explanation.confidence = first->node.empty() ? confidence::fair : confidence::likely;
   for (const JobLine& line : failure.lines) {
     const bool same = says_hardware(line) && line.rank == first->rank && line.node == first->node;
     (same ? explanation.evidence : explanation.consequences).push_back(&line.fact->event);

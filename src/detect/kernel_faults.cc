@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 
 namespace faultline {
 namespace {
@@ -159,7 +160,7 @@ KernelFault fault_of_burst(const Subject& subject, const std::vector<const Fact*
                        ? causes.strong != nullptr || causes.wish != nullptr
                        : std::any_of(burst.begin(), burst.end(),
                                      [&](const Fact* fact) { return is_decisive(*fact, catalog); });
-  fault.confidence = fault.decisive ? 0.95 : 0.5;
+  fault.confidence = fault.decisive ? confidence::proven : confidence::even;
   fault.ready_at = ready_at(fault, catalog);
   if (fault.cause->id == cause_id::ecc_contained) {
     fault.note =
@@ -196,7 +197,8 @@ void add_bursts(const Subject& subject, const std::vector<const Fact*>& roots,
       same->evidence.insert(same->evidence.end(), next.evidence.begin(), next.evidence.end());
       const bool agrees = next.cause == same->cause || is_wish(next.cause);
       same->decisive = same->decisive || (next.decisive && agrees);
-      same->confidence = std::max(same->confidence, same->decisive ? 0.95 : 0.5);
+      same->confidence =
+          std::max(same->confidence, same->decisive ? confidence::proven : confidence::even);
     }
   }
 }
@@ -342,7 +344,7 @@ std::optional<KernelFault> infer_root(const std::vector<const Fact*>& derived,
   fault.evidence = codes.front().facts;
   fault.subject = subject_of(*fault.evidence.front(), catalog);
   fault.inferred = true;
-  fault.confidence = codes.front().gpus.size() == 1 ? 0.6 : 0.4;
+  fault.confidence = codes.front().gpus.size() == 1 ? confidence::fair : confidence::weak;
   fault.ready_at = fault.evidence.front()->arrived + burst_gap;
   for (std::size_t i = 1; i < codes.size(); ++i) {
     fault.consequences.insert(fault.consequences.end(), codes[i].facts.begin(),

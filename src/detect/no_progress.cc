@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "detect/attempt_tracker.h"
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 #include "detect/verdict_book.h"
 
 namespace faultline {
@@ -114,7 +115,7 @@ class NoProgress final : public Detector {
     verdict.subject = Subject::of_attempt(id);
     verdict.attempt = id;
     verdict.status = VerdictStatus::suspected;
-    verdict.confidence = 0.4;
+    verdict.confidence = confidence::weak;
     const Fact* first = silent.front();
     for (const Fact* stall : silent) {
       add_evidence(verdict, stall->event);

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 #include "detect/kernel_faults.h"
 
 namespace faultline {
@@ -107,7 +108,7 @@ KernelFault program_fault(const Facts& burst, bool sure, const Catalog& catalog)
   fault.subject = program_subject(burst);
   fault.program = true;
   fault.inferred = !sure;
-  fault.confidence = sure ? 0.85 : 0.4;
+  fault.confidence = sure ? confidence::strong : confidence::weak;
   if (sure) {
     fault.note = program_text(burst) +
                  " made the GPU fault at several places at once, as a wrong address or index does; "
@@ -144,7 +145,7 @@ std::vector<KernelFault> repeats(const std::vector<Facts>& bursts, const Cause* 
     KernelFault fault = make_fault(evidence, cause);
     fault.subject = place.first;
     fault.inferred = true;  // investigate; a field diagnostic proves it, not a log line
-    fault.confidence = 0.6;
+    fault.confidence = confidence::fair;
     fault.note = "The same GPU faulted at the same place in " + std::to_string(runs.size()) +
                  " runs while the other GPUs of the node were silent.";
     fault.missing.push_back("a field diagnostic of that GPU");

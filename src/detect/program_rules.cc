@@ -5,6 +5,7 @@
 #include <set>
 
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 #include "detect/failure_case.h"
 
 namespace faultline {
@@ -72,7 +73,7 @@ std::optional<Explanation> rule_same_on_all_ranks(const FailureCase& failure) {
   explanation.subject = Subject::of_attempt(failure.attempt.id);
   explanation.node.clear();
   explanation.sure = all;
-  explanation.confidence = all ? 0.95 : 0.7;
+  explanation.confidence = all ? confidence::proven : confidence::likely;
   for (const auto& [rank, line] : first) explanation.evidence.push_back(&line->fact->event);
   explanation.text = (all ? "All " : "All reporting ") + std::to_string(first.size()) +
                      " ranks failed alike (" + earliest->cause->summary +
@@ -91,7 +92,7 @@ std::optional<Explanation> rule_repeats_on_suspect(const FailureCase& failure) {
   Explanation explanation = explanation_from(*error, cause_id::repeat_offender, failure);
   explanation.subject = Subject::of_node(error->node);
   explanation.hardware = true;
-  explanation.confidence = 0.6;
+  explanation.confidence = confidence::fair;
   explanation.text =
       place_text(*error) +
       " ran out of GPU memory on a node where this job met hardware trouble before: a broken "
@@ -119,7 +120,7 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure) {
       *error, gpu_fault ? cause_id::user_exception : std::string_view(error->cause->id), failure);
   const bool program = never_the_node(*error->cause);
   explanation.sure = program && error->signature->strength == Strength::decisive;
-  explanation.confidence = explanation.sure ? 0.85 : 0.5;
+  explanation.confidence = explanation.sure ? confidence::strong : confidence::even;
   for (const JobLine& line : failure.lines) {
     if (&line != error) explanation.consequences.push_back(&line.fact->event);
   }

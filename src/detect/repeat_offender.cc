@@ -10,6 +10,7 @@
 
 #include "base/contains.h"
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 #include "detect/failure_desk.h"
 #include "detect/second_witness.h"
 #include "detect/verdict_book.h"
@@ -263,7 +264,7 @@ class RepeatOffender final : public Detector {
     verdict.attempt = blames.back()->attempt;
     verdict.since = blames.front()->at;
     verdict.status = proved ? VerdictStatus::confirmed : VerdictStatus::suspected;
-    verdict.confidence = proved ? 0.85 : 0.4;
+    verdict.confidence = proved ? confidence::strong : confidence::weak;
     std::string story;
     for (const Blame* blame : blames) {
       add_evidence(verdict, blame->evidence);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "detect/attempt_tracker.h"
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 #include "detect/verdict_book.h"
 
 namespace faultline {
@@ -137,7 +138,7 @@ class RestartLoop final : public Detector {
     verdict.attempt = ids.back();
     verdict.since = job.tries.at(ids.front().restart).end->at;
     verdict.status = settled ? VerdictStatus::confirmed : VerdictStatus::suspected;
-    verdict.confidence = 0.9;
+    verdict.confidence = confidence::certain;
     std::uint64_t best = 0;
     for (const auto& [restart, one] : job.tries) {
       if (!one.step || *one.step <= best) continue;

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 #include "detect/failure_case.h"
 
 namespace faultline {
@@ -193,7 +194,7 @@ std::optional<Explanation> rule_after_success(const FailureCase& failure) {
   explanation.subject = Subject::of_attempt(failure.attempt.id);
   explanation.node.clear();
   explanation.sure = true;
-  explanation.confidence = 0.85;
+  explanation.confidence = confidence::strong;
   for (auto line = finished + 1; line != failure.lines.end(); ++line)
     explanation.consequences.push_back(&line->fact->event);
   explanation.text =
@@ -207,7 +208,7 @@ std::optional<Explanation> rule_ended_on_purpose(const FailureCase& failure) {
   if (!explanation || explanation->cause == nullptr) return std::nullopt;
   explanation->sure = true;
   explanation->node.clear();
-  explanation->confidence = 0.95;
+  explanation->confidence = confidence::proven;
   add_all_lines(*explanation, failure);
   explanation->text = explanation->cause->summary + ". No node is to blame.";
   return explanation;
@@ -240,7 +241,7 @@ std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
   if (explanation.cause == nullptr) return std::nullopt;
   explanation.subject = Subject::of_attempt(failure.attempt.id);
   explanation.sure = true;
-  explanation.confidence = 0.9;
+  explanation.confidence = confidence::certain;
   add_all_lines(explanation, failure);
   explanation.text = explanation.cause->summary +
                      (explanation.node.empty() ? "" : " (on " + explanation.node + ")") +
@@ -254,7 +255,7 @@ std::optional<Explanation> rule_killed(const FailureCase& failure) {
     explanation.cause = failure.catalog.cause(cause_id::shm_too_small);
     explanation.subject = subject_of(*bus, failure);
     explanation.node = bus->node;
-    explanation.confidence = 0.6;
+    explanation.confidence = confidence::fair;
     explanation.since = bus->fact->at;
     explanation.evidence.push_back(&bus->fact->event);
     add_all_lines(explanation, failure);
@@ -283,7 +284,7 @@ std::optional<Explanation> rule_killed(const FailureCase& failure) {
       kill->node.empty() ? !failure.heard.empty() : failure.hears(kill->node);
   if (kill->launcher_line && !kernel_silent) {
     explanation.cause = failure.catalog.cause(cause_id::out_of_memory_host);
-    explanation.confidence = 0.5;
+    explanation.confidence = confidence::even;
     explanation.text =
         worker_text(*kill) +
         " was killed by SIGKILL without a traceback and nobody says by whom. Mostly that is the "
@@ -291,7 +292,7 @@ std::optional<Explanation> rule_killed(const FailureCase& failure) {
   } else {
     explanation.cause = failure.catalog.cause(cause_id::sigkill);
     explanation.unknown = true;
-    explanation.confidence = 0.4;
+    explanation.confidence = confidence::weak;
     explanation.text =
         worker_text(*kill) + " was killed by SIGKILL, and nothing that was seen says by whom.";
   }
@@ -318,7 +319,7 @@ std::optional<Explanation> rule_first_exit(const FailureCase& failure) {
   Explanation explanation;
   explanation.cause = failure.catalog.cause(cause_id::insufficient_evidence);
   explanation.unknown = true;
-  explanation.confidence = 0.3;
+  explanation.confidence = confidence::hint;
   std::string who;
   if (first != nullptr) {
     explanation.node = node_of(first->event);
@@ -332,14 +333,14 @@ std::optional<Explanation> rule_first_exit(const FailureCase& failure) {
         signal == 11 || signal == 4 || signal == 8 || signal == 6) {
       explanation.cause = failure.catalog.cause(cause_id::crash_signal);
       explanation.unknown = false;
-      explanation.confidence = 0.5;
+      explanation.confidence = confidence::even;
     }
   } else if (line != failure.lines.end()) {
     const bool crashed = line->cause->id == cause_id::crash_signal;
     explanation = explanation_from(
         *line, crashed ? cause_id::crash_signal : cause_id::insufficient_evidence, failure);
     explanation.unknown = !crashed;
-    explanation.confidence = crashed ? 0.5 : 0.3;
+    explanation.confidence = crashed ? confidence::even : confidence::hint;
     who = place_text(*line);
   } else {
     return std::nullopt;

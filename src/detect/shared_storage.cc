@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "detect/confidence.h"
 #include "detect/event_window.h"
 #include "detect/verdict_book.h"
 
@@ -111,7 +112,7 @@ class SharedStorage final : public Detector {
     const bool is_shared = together >= shared_nodes_min;
     const bool settled = now - first->arrived >= catalog_.policy().limits.lateness;
     verdict.status = is_shared && settled ? VerdictStatus::confirmed : VerdictStatus::suspected;
-    verdict.confidence = is_shared ? 0.9 : 0.4;
+    verdict.confidence = is_shared ? confidence::certain : confidence::weak;
     if (is_shared && !settled) due_.insert(name);
     verdict.explanation =
         is_shared ? std::to_string(nodes.size()) + " nodes lost " + name +
