@@ -82,14 +82,11 @@ Status UnixDoor::open() {
   if (::listen(listener_, 128) != 0) return trouble(path_, "listen");
   epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (epoll_ < 0) return trouble(path_, "epoll");
-  epoll_event interest{};
-  interest.events = EPOLLIN;
-  interest.data.u64 = listener_id;
-  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &interest) != 0) return trouble(path_, "epoll");
-  return ok_status();
+  return watch_listener(EPOLL_CTL_ADD, EPOLLIN) ? ok_status() : trouble(path_, "epoll");
 }
 
 std::vector<LauncherDoor::Arrival> UnixDoor::poll() {
+  if (accept_at_ && clock_.monotonic() >= *accept_at_) resume_accepting();
   std::vector<Arrival> arrivals;
   std::array<epoll_event, 64> ready{};
   const int count = ::epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), 0);
@@ -142,7 +139,11 @@ void UnixDoor::accept_all() {
   constexpr int per_poll_max = 64;
   for (int i = 0; i < per_poll_max; ++i) {
     const int descriptor = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (descriptor < 0) return;
+    if (descriptor < 0) {
+      const bool nobody_waits = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+      if (!nobody_waits) pause_accepting(errno);
+      return;
+    }
     ucred credentials{};
     socklen_t size = sizeof credentials;
     const bool proven = ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0;
@@ -151,7 +152,7 @@ void UnixDoor::accept_all() {
       ::close(descriptor);
       continue;
     }
-    said_full_ = false;
+    said_full_ = said_paused_ = false;
     Connection connection;
     connection.since = clock_.monotonic();
     connection.descriptor = descriptor;
@@ -159,6 +160,31 @@ void UnixDoor::accept_all() {
     watch(connection, EPOLL_CTL_ADD);
     connections_.emplace(connection.peer.connection, std::move(connection));
   }
+}
+
+/// Without a descriptor for it a caller stays in the listener's queue, which would wake the agent
+/// without end: it is not looked at for a moment.
+void UnixDoor::pause_accepting(int number) {
+  counters_.add("agent_socket_accept_failures_total");
+  accept_at_ = clock_.monotonic() + limits_.accept_pause;
+  watch_listener(EPOLL_CTL_MOD, 0);
+  if (std::exchange(said_paused_, true)) return;
+  spdlog::warn(
+      "agent socket: new launchers wait: {}; {} connections are open (is LimitNOFILE large "
+      "enough?)",
+      std::strerror(number), connections_.size());
+}
+
+void UnixDoor::resume_accepting() {
+  accept_at_.reset();
+  watch_listener(EPOLL_CTL_MOD, EPOLLIN);
+}
+
+bool UnixDoor::watch_listener(int operation, std::uint32_t events) const {
+  epoll_event interest{};
+  interest.events = events;
+  interest.data.u64 = listener_id;
+  return ::epoll_ctl(epoll_, operation, listener_, &interest) == 0;
 }
 
 void UnixDoor::read_from(Connection& connection, std::vector<Arrival>& arrivals) {

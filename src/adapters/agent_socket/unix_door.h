@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class UnixDoor final : public LauncherDoor {
     std::size_t unread_bytes_max = 64 * 1024;  // replies that a peer has not read
     Duration hello_wait =
         std::chrono::seconds{10};  // who has said nothing that is understood by then, is let go
+    Duration accept_pause =
+        std::chrono::seconds{1};  // callers wait so long when there is no descriptor for them
   };
 
   /// Makes the socket, replacing one that nobody listens on any more. conflict if another agent
@@ -58,6 +61,9 @@ class UnixDoor final : public LauncherDoor {
   UnixDoor(std::string path, const Clock& clock, Counters& counters, Limits limits);
   Status open();
   void accept_all();
+  void pause_accepting(int number);
+  void resume_accepting();
+  bool watch_listener(int operation, std::uint32_t events) const;
   [[nodiscard]] bool full_for(std::uint32_t uid) const;
   void refuse(std::uint32_t uid);
   void close_silent();
@@ -76,7 +82,9 @@ class UnixDoor final : public LauncherDoor {
   std::uint64_t next_id_ = 1;  // 0 stands for the listener
   std::map<std::uint64_t, Connection> connections_;
   std::vector<std::uint64_t> closed_;
-  bool said_full_ = false;  // since the last one that was let in
+  bool said_full_ = false;             // since the last one that was let in
+  std::optional<Duration> accept_at_;  // monotonic; set while callers wait
+  bool said_paused_ = false;           // likewise
 };
 
 }  // namespace faultline

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -185,6 +186,58 @@ TEST_F(DoorTest, TooManyConnectionsAreRefused) {
   for (int i = 0; i < 3; ++i) door->poll();
   EXPECT_EQ(counters_.get("agent_socket_connections_refused_total"), 2U);
   for (const int peer : peers) ::close(peer);
+}
+
+/// No descriptor can be made while this lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 1;  // poll(2) of one descriptor is still allowed
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(DoorTest, WithoutADescriptorCallersWaitAndTheAgentSleeps) {
+  auto door = open();
+  AgentClient client;
+  ASSERT_TRUE(client.connect(path_).ok());
+  ASSERT_TRUE(client.send(message()).ok());
+  pollfd wait{door->wait_descriptor(), POLLIN, 0};
+  ASSERT_EQ(::poll(&wait, 1, 0), 1);
+  {
+    const NoDescriptors none;
+    for (std::uint64_t second = 1; second <= 3; ++second) {
+      EXPECT_TRUE(door->poll().empty());
+      EXPECT_EQ(counters_.get("agent_socket_accept_failures_total"), second);
+      EXPECT_EQ(::poll(&wait, 1, 0), 0) << "it would be woken without end";
+      EXPECT_TRUE(door->poll().empty());
+      clock_.advance(std::chrono::seconds{1});
+    }
+  }
+  EXPECT_EQ(hear(*door, 1).size(), 0U) << "nobody wakes it; the agent's own turn does";
+  door->poll();
+  EXPECT_EQ(hear(*door, 1).size(), 1U);
+  EXPECT_EQ(counters_.get("agent_socket_accept_failures_total"), 3U);
+}
+
+TEST_F(DoorTest, WithoutADescriptorThoseThatAreInAreHeard) {
+  auto door = open();
+  AgentClient client;
+  ASSERT_TRUE(client.connect(path_).ok());
+  door->poll();
+  const int other = raw();
+  ASSERT_TRUE(client.send(message()).ok());
+  const NoDescriptors none;
+  EXPECT_EQ(hear(*door, 1).size(), 1U);
+  ::close(other);
 }
 
 TEST_F(DoorTest, WhoSaysNothingIsLetGoAndMakesRoom) {
