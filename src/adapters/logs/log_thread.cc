@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 namespace faultline {
 
@@ -48,9 +49,17 @@ struct LogThreads::Shared {
       answer.notify_all();
       news.notify_all();  // its folder is free
     }
+    close_rest();
     const std::lock_guard lock(mutex);
     --threads;
     answer.notify_all();
+  }
+  /// What still waits at the end has files open, and its destructors close them.
+  void close_rest() {
+    std::unique_lock lock(mutex);
+    auto rest = std::exchange(tasks, {});
+    lock.unlock();
+    rest.clear();
   }
   /// No thread is left that could take a task.
   [[nodiscard]] bool all_hang(Duration limit) const {
@@ -66,7 +75,7 @@ class ThreadedSource final : public LogSource {
   ThreadedSource(LogThreads& threads, std::unique_ptr<LogSource> source)
       : threads_(threads), path_(source->path()), source_(std::move(source)) {}
   ~ThreadedSource() override {
-    threads_.submit(path_, [source = std::move(source_)]() mutable { source.reset(); });
+    if (touched_) threads_.let_go(std::move(source_));
   }
   ThreadedSource(const ThreadedSource&) = delete;
   ThreadedSource& operator=(const ThreadedSource&) = delete;
@@ -83,6 +92,7 @@ class ThreadedSource final : public LogSource {
       auto chunks = source->poll(bytes_max);
       return Answer{std::move(chunks), source->cursor()};
     });
+    touched_ = touched_ || answer || asked_.open();
     waiting_ = !answer;
     if (answer) {
       cursor_ = std::move(answer->cursor);
@@ -108,6 +118,7 @@ class ThreadedSource final : public LogSource {
   std::string cursor_;                 // after what was given out
   Asked<Answer> asked_;
   bool waiting_ = false;
+  bool touched_ = false;  // a question was taken: it may have a file open
 };
 
 }  // namespace
@@ -130,7 +141,19 @@ std::shared_ptr<LogThreads::Task> LogThreads::submit(const std::string& path,
                                                      std::function<void()> work) {
   const std::lock_guard lock(shared_->mutex);
   start_if_all_hang();
-  if (shared_->tasks.size() >= limits_.tasks_max) return nullptr;
+  return shared_->tasks.size() < limits_.tasks_max ? push(path, std::move(work)) : nullptr;
+}
+
+void LogThreads::let_go(std::shared_ptr<LogSource> source) {
+  const std::string path = source->path();
+  const std::lock_guard lock(shared_->mutex);
+  start_if_all_hang();
+  push(path, [source = std::move(source)] {});  // a task that is done lets go of what it holds
+}
+
+/// With the lock.
+std::shared_ptr<LogThreads::Task> LogThreads::push(const std::string& path,
+                                                   std::function<void()> work) {
   auto task = std::make_shared<Task>();
   task->folder = std::filesystem::path(path).parent_path().string();
   task->work = std::move(work);

@@ -52,6 +52,9 @@ class LogThreads {
 
   /// nullptr if too much waits already.
   std::shared_ptr<Task> submit(const std::string& path, std::function<void()> work);
+  /// Destroys `source` on the thread, however much waits: a close can hang as a read can. There are
+  /// no more of these than of questions that were taken.
+  void let_go(std::shared_ptr<LogSource> source);
   /// True if it is done, perhaps after a moment.
   bool wait(const Task& task);
   /// How long this very task has been stuck beyond the limit, if it is.
@@ -59,6 +62,7 @@ class LogThreads {
 
  private:
   struct Shared;
+  std::shared_ptr<Task> push(const std::string& path, std::function<void()> work);
   void start_if_all_hang();
   [[nodiscard]] Duration wait_left(Duration now);
 
@@ -86,6 +90,7 @@ class Asked {
     task_.reset();
     return std::move(*std::exchange(answer_, nullptr));
   }
+  [[nodiscard]] bool open() const { return task_ != nullptr; }
   [[nodiscard]] std::optional<Duration> hangs(const LogThreads& threads) const {
     return task_ == nullptr ? std::nullopt : threads.hangs(*task_);
   }

@@ -27,6 +27,17 @@ struct Mount {
   std::condition_variable back;
   bool hung = false;
   std::atomic<int> reads{0};
+  std::thread::id closed_by;
+  void close() {
+    const std::lock_guard lock(mutex);
+    closed_by = std::this_thread::get_id();
+    back.notify_all();
+  }
+  std::thread::id wait_closed() {
+    std::unique_lock lock(mutex);
+    back.wait(lock, [this] { return closed_by != std::thread::id(); });
+    return closed_by;
+  }
   void hang(bool now) {
     const std::lock_guard lock(mutex);
     hung = now;
@@ -43,6 +54,9 @@ class MountedLog final : public LogSource {
  public:
   MountedLog(std::string path, std::shared_ptr<Mount> mount)
       : path_(std::move(path)), mount_(std::move(mount)) {}
+  ~MountedLog() override { mount_->close(); }
+  MountedLog(const MountedLog&) = delete;
+  MountedLog& operator=(const MountedLog&) = delete;
   [[nodiscard]] std::string path() const override { return path_; }
   Result<std::vector<Chunk>> poll(std::size_t) override {
     mount_->read();
@@ -159,6 +173,25 @@ TEST_F(LogThreadTest, ThreadsHaveALimit) {
   while (text(third->poll(100)).empty()) {
   }
   EXPECT_EQ(mount_->reads, 3);
+}
+
+TEST_F(LogThreadTest, ALogIsClosedOnTheThreadAlsoWhenTheQueueIsFull) {
+  limits_.patience = milliseconds{1};
+  limits_.tasks_max = 1;
+  start();
+  auto open = log("/local/job.log", sound_);
+  while (text(open->poll(100)).empty()) {
+  }
+  const auto stuck = log("/nfs/a.log", mount_);
+  const auto waits = log("/nfs/b.log", mount_);
+  hang_in(*stuck);
+  EXPECT_EQ(text(waits->poll(100)), "") << "the queue is full now";
+  auto refused = log("/nfs/c.log", std::make_shared<Mount>());
+  EXPECT_EQ(text(refused->poll(100)), "");
+  refused.reset();  // was never opened
+  open.reset();
+  mount_->hang(false);
+  EXPECT_NE(sound_->wait_closed(), std::this_thread::get_id());
 }
 
 TEST_F(LogThreadTest, TheEndDoesNotWaitForAHungRead) {
