@@ -307,20 +307,46 @@ void Controller::absorb(const std::vector<Event>& events, Instant now) {
 }
 
 void Controller::watch_agents(Instant now) {
-  std::vector<Event> lost;
+  std::vector<Event> news;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [node, heard] : agents_) {
+    if (view_.nodes.empty()) return;  // it cannot be told yet whose agents they are
+    std::erase_if(agents_, [&](const auto& agent) {
+      const auto& [node, heard] = agent;
       const bool silent = now - heard > options_.agent_lost_after;
-      if (silent && lost_agents_.insert(node).second) {
-        lost.push_back(controller_event(EventKind::agent_lost, Subject::of_node(node), now));
-        lost.back().fields = {{"last_heard", to_text(heard)}};
-      } else if (!silent) {
+      if (view_.node(node) == nullptr) return !watch_stranger(node, silent, news);
+      strangers_.erase(node);
+      if (!silent) {
         lost_agents_.erase(node);
+      } else if (lost_agents_.insert(node).second) {
+        news.push_back(controller_event(EventKind::agent_lost, Subject::of_node(node), now));
+        news.back().fields = {{"last_heard", to_text(heard)}};
       }
-    }
+      return false;
+    });
+    counters_.set("controller_agents_unknown", strangers_.size());
   }
-  store_and_inbox(std::move(lost));
+  store_and_inbox(std::move(news));
+}
+
+bool Controller::watch_stranger(const std::string& node, bool silent, std::vector<Event>& news) {
+  if (!silent) {
+    lost_agents_.erase(node);
+    if (strangers_.insert(node).second)
+      spdlog::warn(
+          "an agent reports for {}, and the scheduler knows no node of that name: nothing is done "
+          "about it (--node of an agent is the name that the scheduler has)",
+          node);
+    return true;
+  }
+  strangers_.erase(node);
+  counters_.add("controller_agents_unknown_lost_total");
+  spdlog::warn("the agent of {} fell silent; the scheduler knows no node of that name", node);
+  if (lost_agents_.erase(node) > 0) {
+    news.push_back(controller_event(EventKind::node_seen, Subject::of_node(node), clock_.now()));
+    news.back().fields = {{"state", "gone"}};
+  }
+  return false;
 }
 
 void Controller::judge_once() {

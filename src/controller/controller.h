@@ -120,6 +120,9 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void judge_once();
   void absorb(const std::vector<Event>& events, Instant now);
   void watch_agents(Instant now);
+  /// The agent of a node that the scheduler does not know. False once it is silent and forgotten:
+  /// nobody could ever say more about that node. Under the lock.
+  bool watch_stranger(const std::string& node, bool silent, std::vector<Event>& news);
   void answer_requests();
   void publish(Judgement judgement, Instant now);
   void publish_verdict(const Verdict& verdict, Instant now);
@@ -184,6 +187,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   std::uint64_t view_version_ = 1;         // counts changes of view_ and node_states_
   std::map<std::string, Instant> agents_;  // node -> last heartbeat
   std::set<std::string> lost_agents_;
+  std::set<std::string> strangers_;  // agents of nodes that the scheduler does not know
   NodeClocks clocks_;
   AgentCounters agent_counters_{counters_};
   ControllerHealth health_;

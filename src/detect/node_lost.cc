@@ -81,7 +81,10 @@ class NodeLost final : public Detector {
   void observe_view(const Event& event) {
     const std::string& name = node_of(event);
     const auto known_loss = lost_.find(name);
-    if (says_down(event)) {
+    if (event.field("state") == "gone") {
+      // A node that the scheduler has no more: that its agent is silent means nothing.
+      if (known_loss != lost_.end() && !known_loss->second.down()) drop(name);
+    } else if (says_down(event)) {
       // Out of service or down already: somebody is at work on it, and this is news of that.
       const bool expected = event.field("drained") == "true" || event.field("was_down") == "true";
       if (known_loss == lost_.end() && expected) return;
