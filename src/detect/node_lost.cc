@@ -8,6 +8,7 @@
 
 #include "detect/attempt_tracker.h"
 #include "detect/cause_ids.h"
+#include "detect/confidence.h"
 #include "detect/verdict_book.h"
 #include "model/names.h"
 
@@ -176,7 +177,7 @@ class NodeLost final : public Detector {
         verdict.explanation = "The scheduler says of " + name + ": " + cause->summary + ".";
         if (!decisive) verdict.missing = {"kernel log of " + name};
       }
-      verdict.confidence = decisive ? 0.9 : 0.5;
+      verdict.confidence = decisive ? confidence::certain : confidence::even;
       const bool settled = now - fact.arrived >= catalog_.policy().limits.lateness;
       verdict.status = decisive && settled ? VerdictStatus::confirmed : VerdictStatus::suspected;
       add_evidence(verdict, fact.event);
@@ -212,7 +213,7 @@ class NodeLost final : public Detector {
     verdict.cause = cause_id::fabric;
     verdict.subject = Subject::of_cluster();
     verdict.status = VerdictStatus::suspected;
-    verdict.confidence = 0.7;
+    verdict.confidence = confidence::likely;
     verdict.explanation = std::to_string(shared.size()) +
                           " nodes were lost within a minute: what they share is likelier broken "
                           "than each of them (network, power, or the controller's own link).";
@@ -231,7 +232,8 @@ class NodeLost final : public Detector {
     const PolicyLimits& limits = catalog_.policy().limits;
     const bool settled = node.down() && now - node.scheduler.arrived >= limits.lateness;
     verdict.status = settled ? VerdictStatus::confirmed : VerdictStatus::suspected;
-    verdict.confidence = node.down() ? (node.silent() ? 0.95 : 0.85) : 0.4;
+    verdict.confidence =
+        node.down() ? (node.silent() ? confidence::proven : confidence::strong) : confidence::weak;
     if (now - verdict.since > limits.verdict_age_max) verdict.updated_at = verdict.since;
     verdict.missing = {"kernel log of " + name + " from before it was lost"};
     verdict.explanation =
