@@ -107,7 +107,15 @@ void add_pki_command(CLI::App& app, PkiOptions& options) {
       "Examples:\n"
       "  faultline pki issue --name controller --role controller --dns ctl.example.org\n"
       "  faultline pki issue --name n1\n"
-      "  faultline pki issue --name ann --role operator");
+      "  faultline pki issue --name ann --role operator\n"
+      "\n"
+      "A site's own authority can issue them instead. Each certificate needs the name as its one "
+      "common name\n"
+      "and DNS name, the role as URI:faultline:role:agent (or :controller, :operator; one alone) "
+      "among its\n"
+      "alternative names, and the usage serverAuth for a controller, clientAuth for the others. "
+      "Without a role\n"
+      "of ours a certificate is refused: else every host of the site could speak for a node.");
   show_command->footer("Example:\n  faultline pki show /etc/faultline/pki/n1.crt");
 
   for (CLI::App* command : {init_command, issue_command}) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "adapters/pki/authority.h"
 #include "apps/output.h"
@@ -31,7 +32,8 @@ class ServeCommand : public testing::Test {
     return (folder_ / name).string();
   }
   /// Standard error of a `serve` that failed.
-  [[nodiscard]] std::string refused(const std::string& certificate, const std::string& key) const {
+  [[nodiscard]] std::string refused(const std::string& certificate, const std::string& key,
+                                    const std::string& authority = "pki/ca.crt") const {
     CLI::App app("", "faultline");
     ServeOptions options;
     CLI::App* command = add_serve_command(app, options);
@@ -40,7 +42,7 @@ class ServeCommand : public testing::Test {
     options.listen = options.status_listen = "127.0.0.1:0";
     options.scheduler = "local";
     options.local_state = file("no-cluster");  // whoever comes that far fails here
-    options.tls_ca = file("pki/ca.crt");
+    options.tls_ca = file(authority);
     options.tls_cert = file("pki/" + certificate);
     options.tls_key = file("pki/" + key);
     testing::internal::CaptureStderr();
@@ -62,6 +64,22 @@ TEST_F(ServeCommand, AKeyOfAnotherCertificateIsRefusedByItsName) {
   EXPECT_THAT(refused("ctl.crt", "n3.key"),
               HasSubstr("n3.key is the key of another certificate, not of " + file("pki/ctl.crt")));
   EXPECT_FALSE(fs::exists(folder_ / "store"));
+}
+
+TEST_F(ServeCommand, AnAuthorityThatDidNotSignItsCertificateIsRefusedByItsName) {
+  ASSERT_TRUE(init_authority(file("other"), 1000, false, SystemClock()).ok());
+  const std::string said = refused("ctl.crt", "ctl.key", "other/ca.crt");
+  EXPECT_THAT(said, HasSubstr(file("other/ca.crt") + " cannot vouch for " + file("pki/ctl.crt")));
+  EXPECT_THAT(said, HasSubstr("no agent would believe this controller"));
+  EXPECT_FALSE(fs::exists(folder_ / "store"));
+}
+
+TEST_F(ServeCommand, OneOfSeveralAuthoritiesIsEnough) {
+  ASSERT_TRUE(init_authority(file("other"), 1000, false, SystemClock()).ok());
+  std::ofstream both(file("both.crt"));
+  both << std::ifstream(file("other/ca.crt")).rdbuf() << std::ifstream(file("pki/ca.crt")).rdbuf();
+  both.close();
+  EXPECT_THAT(refused("ctl.crt", "ctl.key", "both.crt"), HasSubstr("no-cluster"));
 }
 
 TEST_F(ServeCommand, ItsOwnCertificateAndKeyAreTaken) {
