@@ -1,5 +1,6 @@
 #include "agent/log_reader.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -12,6 +13,33 @@ namespace {
 
 // Kernel times are worked out from the boot time, which is known to the second.
 constexpr Duration time_slack = std::chrono::seconds{2};
+
+/// No gap: the file was rotated, and nothing of it is lost.
+constexpr std::string_view replaced = "replaced";
+
+/// What the agent's own log says of a gap; "" of one that has a line of its own.
+std::string_view text_of(std::string_view why) {
+  if (why == "binary") return "lines held NUL bytes, which were dropped";
+  if (why == "too_long") return "lines were too long and cut";
+  if (why == "flood") return "more hits than a log may have in a minute, the rest was dropped";
+  if (why == "truncated") return "it was truncated or written anew, and is read from its start";
+  if (why == "rotated") return "it was rotated, and lines were lost with the file before";
+  if (why == "overrun") return "lines were overwritten before they could be read";
+  if (why == replaced) return "it is another file now, which is followed";
+  return {};
+}
+
+std::string count_of(const Tally& tally) {
+  std::string text;
+  if (tally.lines > 0) text += fmt::format(", {} lines", tally.lines);
+  if (tally.bytes > 0) text += fmt::format(", {} bytes", tally.bytes);
+  if (tally.times > 1) text += fmt::format(", {} times since it was last said", tally.times);
+  return text;
+}
+
+std::uint64_t number_of(const Event& event, std::string_view field) {
+  return parse_number<std::uint64_t>(event.field(field)).value_or(0);
+}
 
 }  // namespace
 
@@ -42,7 +70,9 @@ Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind,
   }
   if (follows(path)) {
     drain(path, sink);
-    if (const Log& old = logs_.at(path); old.source->waiting()) say_unread(old, sink);
+    Log& old = logs_.at(path);
+    if (old.source->waiting()) say_unread(old, sink);
+    say(old, old.notices.take_all());
     keep_cursors();
     logs_.erase(path);
   }
@@ -69,10 +99,8 @@ Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind,
           LogDecoder(catalog_, patterns.value(), std::move(origin), counters_),
           {},
           false,
-          false,
-          clock_.monotonic(),
-          std::nullopt,
-          std::nullopt};
+          Notices(settings_.notice_interval),
+          clock_.monotonic()};
   const auto placed = logs_.emplace(path, std::move(log)).first;
   poll_one(placed->second, sink);
   return ok_status();
@@ -86,6 +114,7 @@ bool LogReader::poll(const Sink& sink) {
     more = more || has_more;
     if (over(log, has_more, sink)) {
       give(log, log.decoder.finish(clock_.now()), sink);
+      say(log, log.notices.take_all());
       state_.drop_cursor(it->first);
       it = logs_.erase(it);
     } else {
@@ -111,7 +140,7 @@ bool LogReader::over(Log& log, bool has_more, const Sink& sink) {
   return true;
 }
 
-void LogReader::say_unread(const Log& log, const Sink& sink) {
+void LogReader::say_unread(Log& log, const Sink& sink) {
   counters_.add("agent_logs_unread_total");
   spdlog::warn("log: {}: given up, its last lines were not read: no answer from its file system",
                log.source->path());
@@ -123,10 +152,10 @@ void LogReader::say_unread(const Log& log, const Sink& sink) {
 bool LogReader::poll_one(Log& log, const Sink& sink) {
   auto chunks = log.source->poll(settings_.bytes_per_poll_max);
   if (!chunks.ok()) {
-    complain(log, chunks.error(), sink);
+    failed(log, chunks.error(), sink);
     return false;
   }
-  log.complained = false;
+  recovered(log);
   std::size_t bytes = 0;
   for (const Chunk& chunk : chunks.value()) {
     bytes += chunk.bytes.size();
@@ -142,13 +171,17 @@ bool LogReader::poll_one(Log& log, const Sink& sink) {
     give(log, log.decoder.finish(clock_.now()), sink);
     log.fed = false;
   }
+  say(log, log.notices.take_due(now));
   return bytes >= settings_.bytes_per_poll_max;
 }
 
 void LogReader::take_chunk(Log& log, const Chunk& chunk, const Sink& sink) {
   if (chunk.incarnation != log.incarnation) {
     if (log.fed) give(log, log.decoder.finish(clock_.now()), sink);
-    log.incarnation = chunk.incarnation;
+    // A file that is rotated away may grow for a while beside the new one: that is one rotation.
+    const bool another = !log.incarnation.empty() && chunk.incarnation != log.replaced;
+    if (another && chunk.gap.empty()) log.notices.add(replaced, 0, 0);
+    log.replaced = std::exchange(log.incarnation, chunk.incarnation);
   }
   if (!chunk.gap.empty()) say_gap(log, chunk, sink);
   counters_.add("agent_log_bytes_total", chunk.bytes.size());
@@ -157,7 +190,7 @@ void LogReader::take_chunk(Log& log, const Chunk& chunk, const Sink& sink) {
   give(log, log.decoder.feed(chunk.bytes, chunk.offset, clock_.now()), sink);
 }
 
-void LogReader::give(const Log& log, std::vector<Event> events, const Sink& sink) {
+void LogReader::give(Log& log, std::vector<Event> events, const Sink& sink) {
   for (Event& event : events) {
     if (stale(log, event)) {
       counters_.add("agent_stale_lines_total");
@@ -168,7 +201,21 @@ void LogReader::give(const Log& log, std::vector<Event> events, const Sink& sink
       event.observed_at = clock_.now();
       event.clock = ClockDomain::node_wall;
     }
-    sink(std::move(event));
+    pass_on(log, std::move(event), sink);
+  }
+}
+
+void LogReader::pass_on(Log& log, Event event, const Sink& sink) const {
+  if (event.kind == EventKind::source_gap)
+    log.notices.add(event.field("why"), number_of(event, "lines"), number_of(event, "bytes"));
+  sink(std::move(event));
+}
+
+void LogReader::say(const Log& log, const std::vector<Notices::Due>& notices) {
+  for (const auto& [kind, tally] : notices) {
+    const auto level = kind == replaced ? spdlog::level::info : spdlog::level::warn;
+    if (const auto text = text_of(kind); !text.empty())
+      spdlog::log(level, "log: {}: {}{}", log.source->path(), text, count_of(tally));
   }
 }
 
@@ -182,7 +229,7 @@ bool LogReader::stale(const Log& log, const Event& event) const {
   return before(state_.first_start()) || before(settings_.boot_time);
 }
 
-void LogReader::say_gap(const Log& log, const Chunk& chunk, const Sink& sink) const {
+void LogReader::say_gap(Log& log, const Chunk& chunk, const Sink& sink) const {
   Event gap;
   gap.source = EventSource::agent;
   gap.kind = EventKind::source_gap;
@@ -194,24 +241,53 @@ void LogReader::say_gap(const Log& log, const Chunk& chunk, const Sink& sink) co
   if (chunk.gap_bytes > 0) gap.fields["bytes"] = std::to_string(chunk.gap_bytes);
   gap.raw.path = printable(log.source->path(), 1024);
   gap.raw.offset = chunk.offset;
-  sink(std::move(gap));
+  pass_on(log, std::move(gap), sink);
+}
+
+void LogReader::failed(Log& log, const Error& error, const Sink& sink) {
+  counters_.add("agent_log_errors_total");
+  if (!std::exchange(log.failing, true)) count_unreadable();
+  const Duration now = clock_.monotonic();
+  if (log.complained ||
+      (log.complained_at && now - *log.complained_at < settings_.complaint_interval))
+    return;
+  log.complained = true;
+  log.complained_at = now;
+  complain(log, error, sink);
 }
 
 void LogReader::complain(Log& log, const Error& error, const Sink& sink) {
-  counters_.add("agent_log_errors_total");
-  if (std::exchange(log.complained, true)) return;
-  if (error.code == ErrorCode::deadline_exceeded) {
-    counters_.add("agent_log_hangs_total");
-    Chunk silence;
-    silence.gap = "hung";
-    say_gap(log, silence, sink);
-  }
-  // A log that is not there yet is the usual case; one that cannot be read is worth a warning.
-  if (error.code == ErrorCode::not_found) {
-    spdlog::info("log: {}", error.message);
+  Chunk silence;
+  if (log.kind == EventSource::kernel_log) {
+    silence.gap = "unreadable";
+    spdlog::error(
+        "kernel log: {}; no fault of this node's kernel is seen until it can be read, which is "
+        "tried on and on: is --kernel-log right? (`faultline doctor --agent`)",
+        error.message);
+  } else if (error.code == ErrorCode::not_found) {
+    spdlog::info("log: {}", error.message);  // not there yet: the usual case
   } else {
     spdlog::warn("log: {}", error.message);
   }
+  if (error.code == ErrorCode::deadline_exceeded) {
+    counters_.add("agent_log_hangs_total");
+    silence.gap = "hung";
+  }
+  if (!silence.gap.empty()) say_gap(log, silence, sink);
+}
+
+void LogReader::recovered(Log& log) {
+  if (!std::exchange(log.failing, false)) return;
+  count_unreadable();
+  if (std::exchange(log.complained, false)) spdlog::info("log: {} can be read", log.source->path());
+}
+
+/// Shown by the controller's /metrics: a node whose kernel nobody hears looks healthy.
+void LogReader::count_unreadable() {
+  const auto unreadable = std::count_if(logs_.begin(), logs_.end(), [](const auto& entry) {
+    return entry.second.kind == EventSource::kernel_log && entry.second.failing;
+  });
+  counters_.set("agent_kernel_logs_unreadable", static_cast<std::uint64_t>(unreadable));
 }
 
 void LogReader::drain(const std::string& path, const Sink& sink) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/agent_state.h"
+#include "agent/notices.h"
 #include "agent/ports.h"
 #include "base/clock.h"
 #include "base/counters.h"
@@ -37,6 +38,10 @@ class LogReader {
         std::chrono::seconds{5};  // it is read on for so long after it could be read again
     Duration rest =
         std::chrono::seconds{2};  // after so much silence an unfinished line is taken as it is
+    Duration notice_interval =
+        std::chrono::minutes{10};  // between two lines of a kind about one log
+    Duration complaint_interval =
+        std::chrono::minutes{1};  // of one log that can be read by turns and cannot
   };
   using Sink = std::function<void(Event)>;
 
@@ -69,21 +74,30 @@ class LogReader {
     LogDecoder decoder;
     std::string incarnation;
     bool fed = false;  // since the decoder was last finished
-    bool complained = false;
+    Notices notices;   // of what was lost, not of what cannot be read
     Duration last_bytes{0};
-    std::optional<Duration> remove_at;
-    std::optional<Duration> waiting_since;
+    std::string replaced = {};  // the incarnation before
+    bool failing = false;       // the last poll did
+    bool complained = false;    // and it was said
+    std::optional<Duration> complained_at = {};
+    std::optional<Duration> remove_at = {};
+    std::optional<Duration> waiting_since = {};
   };
 
   Result<std::shared_ptr<const SignatureDatabase>> database(EventSource kind);
   bool poll_one(Log& log, const Sink& sink);
   [[nodiscard]] bool over(Log& log, bool has_more, const Sink& sink);
-  void say_unread(const Log& log, const Sink& sink);
+  void say_unread(Log& log, const Sink& sink);
   void take_chunk(Log& log, const Chunk& chunk, const Sink& sink);
-  void give(const Log& log, std::vector<Event> events, const Sink& sink);
+  void give(Log& log, std::vector<Event> events, const Sink& sink);
   [[nodiscard]] bool stale(const Log& log, const Event& event) const;
-  void say_gap(const Log& log, const Chunk& chunk, const Sink& sink) const;
+  void say_gap(Log& log, const Chunk& chunk, const Sink& sink) const;
+  void pass_on(Log& log, Event event, const Sink& sink) const;
+  static void say(const Log& log, const std::vector<Notices::Due>& notices);
+  void failed(Log& log, const Error& error, const Sink& sink);
   void complain(Log& log, const Error& error, const Sink& sink);
+  void recovered(Log& log);
+  void count_unreadable();
 
   Settings settings_;
   const Catalog& catalog_;

@@ -2,16 +2,19 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 #include <stdlib.h>
 
-#include <fstream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "agent/runtime.h"
+#include "base/small_file.h"
 
 namespace faultline {
 
@@ -53,14 +56,42 @@ note = "n"
 source = "s"
 )";
 
+/// What is written to the program's own log while this lives.
+class OwnLog {
+ public:
+  OwnLog() {
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
+    auto logger = std::make_shared<spdlog::logger>("test", std::move(sink));
+    logger->set_pattern("%l: %v");
+    spdlog::set_default_logger(std::move(logger));
+  }
+  ~OwnLog() { spdlog::set_default_logger(before_); }
+  OwnLog(const OwnLog&) = delete;
+  OwnLog& operator=(const OwnLog&) = delete;
+  /// The lines that have `part`.
+  [[nodiscard]] std::vector<std::string> lines(const std::string& part) const {
+    std::vector<std::string> found;
+    std::istringstream all(text_.str());
+    for (std::string line; std::getline(all, line);) {
+      if (line.find(part) != std::string::npos) found.push_back(line);
+    }
+    return found;
+  }
+
+ private:
+  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  std::ostringstream text_;
+};
+
 /// Lines put in by hand. What a run of the agent has not read, the next one gets through the
 /// cursor.
 struct FakeLog {
-  std::string path;
-  std::string text;
-  std::string gap;
-  std::optional<Error> error;
+  std::string path = {};
+  std::string text = {};
+  std::string gap = {};
+  std::optional<Error> error = {};
   bool waiting = false;  // in the queue behind another log that hangs
+  std::string incarnation = "1";
 };
 class FakeSource final : public LogSource {
  public:
@@ -72,7 +103,7 @@ class FakeSource final : public LogSource {
     if (log_.error) return *log_.error;
     if (log_.waiting) return std::vector<Chunk>{};
     if (at_ == log_.text.size() && log_.gap.empty()) return std::vector<Chunk>{};
-    Chunk chunk{log_.text.substr(at_), at_, "1", std::exchange(log_.gap, {}), 0};
+    Chunk chunk{log_.text.substr(at_), at_, log_.incarnation, std::exchange(log_.gap, {}), 0};
     at_ = log_.text.size();
     return std::vector<Chunk>{chunk};
   }
@@ -170,9 +201,9 @@ class RuntimeTest : public testing::Test {
     folder_ = ::mkdtemp(pattern.data());
     for (const char* name : {"causes", "signatures", "policies"})
       fs::create_directories(folder_ / "catalog" / name);
-    std::ofstream(folder_ / "catalog/causes/t.toml") << runtime_causes;
-    std::ofstream(folder_ / "catalog/signatures/t.toml") << runtime_signatures;
-    std::ofstream(folder_ / "catalog/policies/t.toml") << "[limits]\n";
+    put("catalog/causes/t.toml", runtime_causes);
+    put("catalog/signatures/t.toml", runtime_signatures);
+    put("catalog/policies/t.toml", "[limits]\n");
     auto catalog = Catalog::load(folder_ / "catalog");
     EXPECT_TRUE(catalog.ok()) << (catalog.ok() ? "" : catalog.error().message);
     catalog_ = std::move(catalog).value();
@@ -183,6 +214,9 @@ class RuntimeTest : public testing::Test {
     fs::remove_all(folder_);
   }
 
+  void put(const std::string& file, std::string_view content) const {
+    EXPECT_TRUE(write_small_file(folder_ / file, content, false).ok());
+  }
   void start(const std::string& boot = "boot-1") {
     runtime_.reset();
     auto runtime = open(boot);
@@ -242,7 +276,7 @@ class RuntimeTest : public testing::Test {
   FakeDoor door_;
   FakeProcesses processes_;
   FakeGpus gpus_;
-  FakeLog kernel_{"/var/log/kern.log", {}, {}, {}, false};
+  FakeLog kernel_{.path = "/var/log/kern.log"};
   FakeLog job_log_;
   std::unique_ptr<AgentRuntime> runtime_;
   const LauncherPeer peer_{1, 1000, 4700};

@@ -101,7 +101,7 @@ TEST_F(RuntimeTest, DamagedStateIsAFirstStartAndSaid) {
            R"({"boot_id":"boot-1",)" + first + R"(,"cursors":{"/var/log/kern.log":"0","a":1}})",
            R"({"boot_id":"boot-1",)" + first + "}"}) {
     xid(1);
-    std::ofstream(folder_ / "state/state.json") << content;
+    put("state/state.json", content);
     start();
     run_for(seconds{1});
     EXPECT_EQ(counters_.get("agent_state_damaged_total"), ++damaged) << content;
@@ -120,7 +120,7 @@ TEST_F(RuntimeTest, AfterADamagedStateARanksOldLinesAreNotToldAgain) {
   clock_.advance(seconds{1});
   for (const char* content : {"{", ""}) {
     runtime_.reset();
-    if (*content != '\0') std::ofstream(folder_ / "state/state.json") << content;
+    if (*content != '\0') put("state/state.json", content);
     if (*content == '\0') fs::remove(folder_ / "state/state.json");
     start();
     door_.say(peer_, old);
