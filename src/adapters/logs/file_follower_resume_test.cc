@@ -1,4 +1,6 @@
 // What happened to a log while no follower ran, told by its cursor.
+#include <fstream>
+
 #include "adapters/logs/follower_fixture.h"
 
 namespace faultline {

@@ -2,6 +2,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "adapters/logs/follower_fixture.h"
 #include "base/rng.h"
 

@@ -1,11 +1,12 @@
 // For the follower's tests: a log in a folder of its own, and what a follower reads of it.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "adapters/logs/file_follower.h"
@@ -24,7 +25,10 @@ class FollowerTest : public testing::Test {
   ~FollowerTest() override { fs::remove_all(folder_); }
 
   void append(const std::string& text, const fs::path& path = {}) const {
-    std::ofstream(path.empty() ? path_ : path, std::ios::app | std::ios::binary) << text;
+    const fs::path& to = path.empty() ? path_ : path;
+    const int file = ::open(to.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    EXPECT_EQ(::write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    ::close(file);
   }
   FileFollower follower(FollowOptions options = {}) const {
     return FileFollower(path_.string(), options, clock_);
