@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "adapters/http/health_client.h"
@@ -30,6 +32,16 @@ constexpr mode_t others_write = S_IWGRP | S_IWOTH;
 std::string read_file(const std::string& file) {
   auto content = read_small_file(file, certificate_bytes_max);
   return content ? std::move(content).value() : std::string{};
+}
+
+/// Why the agent could not follow `file`; "" if it could.
+std::string unreadable(const std::string& file, bool device) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return std::strerror(errno);
+  struct stat about {};
+  const bool fits = device || (::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode));
+  ::close(descriptor);
+  return fits ? "" : "not a regular file";
 }
 
 }  // namespace
@@ -61,13 +73,10 @@ DoctorCheck check_kernel_log(const std::string& source) {
   const std::string name = "kernel log " + source;
   if (source.starts_with("journal")) return DoctorCheck::good(name, "read through libsystemd");
   const std::string file = source == "kmsg" ? "/dev/kmsg" : source;
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor >= 0) {
-    ::close(descriptor);
-    return DoctorCheck::good(name, file + " can be read");
-  }
+  const std::string why = unreadable(file, source == "kmsg");
+  if (why.empty()) return DoctorCheck::good(name, file + " can be read");
   return DoctorCheck::bad(
-      name, file + " cannot be read",
+      name, file + " cannot be read: " + why,
       source == "kmsg" ? "run the agent as root or give it CAP_SYSLOG, or use --kernel-log journal"
                        : "is that the right file, and may this user read it?");
 }

@@ -91,7 +91,12 @@ TEST_F(Doctor, AStoreThatIsDamagedFailsAndAMissingOneOnlyWarns) {
 TEST_F(Doctor, AKernelLogIsThereOrSaysWhatToDo) {
   std::ofstream(folder_ / "kern.log") << "";
   EXPECT_EQ(check_kernel_log((folder_ / "kern.log").string()).state, CheckState::ok);
-  EXPECT_EQ(check_kernel_log((folder_ / "none.log").string()).state, CheckState::failed);
+  const auto missing = check_kernel_log((folder_ / "none.log").string());
+  EXPECT_EQ(missing.state, CheckState::failed);
+  EXPECT_THAT(missing.detail, HasSubstr("No such file"));
+  const auto folder = check_kernel_log(folder_.string());
+  EXPECT_EQ(folder.state, CheckState::failed) << "it can be opened, and no line comes of it";
+  EXPECT_THAT(folder.detail, HasSubstr("not a regular file"));
 }
 
 TEST_F(Doctor, AFolderMustExist) {
