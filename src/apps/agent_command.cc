@@ -17,6 +17,7 @@
 
 #include "adapters/agent_socket/socket_path.h"
 #include "adapters/agent_socket/unix_door.h"
+#include "adapters/grpc/grpc_log.h"
 #include "adapters/journal/journal_source.h"
 #include "adapters/kmsg/kmsg_source.h"
 #include "adapters/logs/file_follower.h"
@@ -27,6 +28,7 @@
 #include "agent/runtime.h"
 #include "apps/catalog_path.h"
 #include "apps/config_file.h"
+#include "apps/option_values.h"
 #include "apps/output.h"
 #include "apps/signatures_command.h"
 #include "base/text.h"
@@ -228,7 +230,8 @@ std::string default_node() {
 CLI::App* add_agent_command(CLI::App& app, AgentOptions& options) {
   CLI::App* agent = app.add_subcommand("agent", "Watch this node and report to the controller");
   agent->add_option("--config", options.config, "TOML file with these options as keys");
-  agent->add_option("--node", options.node, "This node's name, as the scheduler knows it");
+  agent->add_option("--node", options.node, "This node's name, as the scheduler knows it")
+      ->check(node_name());
   agent->add_option("--controller", options.controller, "HOST:PORT of the controller")
       ->capture_default_str();
   agent->add_option("--kernel-log", options.kernel_logs,
@@ -251,10 +254,12 @@ CLI::App* add_agent_command(CLI::App& app, AgentOptions& options) {
       ->add_option("--spool-mib", options.spool_mib,
                    "Room for events that the controller has not taken")
       ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
+      ->check(whole_number(1, 4096, 64));
   agent->add_option("--log-level", options.log_level, "debug, info, warn or error")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  expect_files(*agent, {"--config", "--tls-cert", "--tls-key", "--tls-ca"});
+  expect_folders(*agent, {"--state", "--catalog"});
   agent->footer(
       "Examples:\n"
       "  faultline agent --config /etc/faultline/agent.toml\n"
@@ -311,6 +316,8 @@ int agent_main(CLI::App& command, AgentOptions& options, const MakeUplink& make_
     return fail(checked.error());
   start_logging(options.log_level);
   if (const Status caught = catch_signals(); !caught.ok()) return fail(caught.error());
+  // Each failed attempt again; what it means, the uplink's errors say.
+  const GrpcLog grpc_log([](const std::string& text) { spdlog::debug("gRPC: {}", text); });
   Agent agent(options, make_uplink);
   if (const Status started = agent.start(); !started.ok()) return fail(started.error());
   agent.run();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -13,6 +14,7 @@
 #include "adapters/local/local_request.h"
 #include "adapters/local/local_rules.h"
 #include "adapters/local/state_folder.h"
+#include "apps/option_values.h"
 #include "apps/output.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -54,7 +56,10 @@ std::vector<std::string> own_environment() {
 
 int init(const StateFolder& folder, const LocalCommandOptions& options) {
   const auto names = expand_hostlist(options.nodes, node_count_max);
-  if (!names) return fail(names.error());
+  if (!names || names->empty()) {
+    return fail(wrong("--nodes: " + (names ? "names no node" : names.error().message) +
+                      "; for instance n1,n2 or n[1-6], at most " + std::to_string(node_count_max)));
+  }
   if (options.spares > names->size()) return fail(wrong("--spares: more spares than nodes"));
   std::vector<LocalNode> nodes;
   std::set<std::string> seen;
@@ -256,9 +261,8 @@ int ask_about_node(LocalRequestKind kind, const StateFolder& folder,
 CLI::App* add_verb(CLI::App& local, LocalCommandOptions& options, const char* name,
                    const char* help, const char* example) {
   CLI::App* verb = local.add_subcommand(name, help);
-  verb->add_option("--state", options.state, "Folder of the local cluster")
-      ->required()
-      ->envname("FAULTLINE_LOCAL_STATE");
+  verb->add_option("--state", options.state,
+                   "Folder of the local cluster (or FAULTLINE_LOCAL_STATE)");
   verb->footer(std::string("Example:\n  faultline local ") + name + " --state /tmp/cluster " +
                example);
   return verb;
@@ -279,20 +283,27 @@ void add_local_command(CLI::App& app, LocalCommandOptions& options) {
       "  faultline local queue --state /tmp/cluster\n"
       "A job finds FAULTLINE_JOB, FAULTLINE_RESTART and FAULTLINE_NODES (n1,n2,...) in its "
       "environment, which is\n"
-      "otherwise the submitter's, PATH included, and writes to jobs/JOB.RESTART.out in the folder.\n"
+      "otherwise the submitter's, PATH included, and writes to jobs/JOB.RESTART.out in the "
+      "folder.\n"
       "Requests wait in the folder while no controller runs.");
+  // Not by CLI11, which lets the environment win when several verbs share one variable.
+  if (const char* named = std::getenv("FAULTLINE_LOCAL_STATE"); named != nullptr)
+    options.state = named;
 
   CLI::App* init_verb = add_verb(*local, options, "init", "Make a cluster in a new folder",
                                  "--nodes n1,n2,n3 --spares 1");
   init_verb->add_option("--nodes", options.nodes, "Names: n1,n2 or n[1-6]")->required();
   init_verb
       ->add_option("--spares", options.spares, "So many of the last nodes stand by for lost ones")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(whole_number(0, node_count_max, 1));
 
   CLI::App* submit_verb =
       add_verb(*local, options, "submit", "Put a job into the queue; prints its number",
                "--nodes 4 --array=1-3%1 -- ./train.sh --epochs 3");
-  submit_verb->add_option("--nodes", options.node_count, "Nodes of the job")->capture_default_str();
+  submit_verb->add_option("--nodes", options.node_count, "Nodes of the job")
+      ->capture_default_str()
+      ->check(whole_number(1, node_count_max, 4));
   submit_verb->add_option("--array", options.array,
                           "Tasks, and how many run at once: 1-3, 1,4,7, 1-100%5");
   submit_verb->add_option("--name", options.name, "Name of the job (default: of the program)");
@@ -331,10 +342,18 @@ void add_local_command(CLI::App& app, LocalCommandOptions& options) {
 
 int local_main(CLI::App& command, const LocalCommandOptions& options) {
   const SystemClock clock;
+  if (options.state.empty()) {
+    return fail(
+        wrong("--state (or FAULTLINE_LOCAL_STATE) names no folder; for instance "
+              "--state /tmp/cluster"));
+  }
+  // Here and not with the option: the variable is held to the same.
+  if (const auto bad = folder_path()(options.state); !bad.empty())
+    return fail(wrong("--state: " + bad));
   std::error_code error;
   // Jobs run elsewhere: what is kept of the folder's name must not depend on where we are.
   const auto root = std::filesystem::absolute(options.state, error);
-  if (options.state.empty() || error) return fail(wrong("--state: no such folder"));
+  if (error) return fail(wrong("--state: the working folder is gone; give an absolute path"));
   const StateFolder folder(root.lexically_normal());
   if (command.get_name() == keeper_verb)
     return keep_job(folder, options.target, options.restart, clock);

@@ -15,6 +15,7 @@
 #include "adapters/local/local_inbox.h"
 #include "adapters/local/state_folder.h"
 #include "apps/output.h"
+#include "base/small_file.h"
 
 namespace faultline {
 namespace {
@@ -41,7 +42,8 @@ class LocalCommandTest : public testing::Test {
     app.require_subcommand(1);
     LocalCommandOptions options;
     add_local_command(app, options);
-    std::vector<std::string> words{"local", verb, "--state", state_};
+    std::vector<std::string> words{"local", verb};
+    if (state_ != not_given) words.insert(words.end(), {"--state", state_});
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     testing::internal::CaptureStdout();
@@ -59,6 +61,7 @@ class LocalCommandTest : public testing::Test {
   }
   nlohmann::json json() { return nlohmann::json::parse(out_); }
 
+  static constexpr const char* not_given = "(no --state)";
   fs::path root_;
   std::string state_;
   std::string out_;
@@ -84,6 +87,45 @@ TEST_F(LocalCommandTest, InitRefusesBadNodes) {
   EXPECT_EQ(local("init", {"--nodes", "n1,../x"}), exit_usage);
   EXPECT_EQ(local("init", {"--nodes", "n1", "--spares", "2"}), exit_usage);
   EXPECT_EQ(local("queue", {}), exit_not_found);
+}
+
+TEST_F(LocalCommandTest, ABadListOfNodesIsWrongUsageAndMakesNothing) {
+  for (const char* nodes : {"", ",", "n[5-1]", "n[1-1000000]", "n[1-", "n[1-2", "n1, n2", " "}) {
+    EXPECT_EQ(local("init", {"--nodes", nodes}), exit_usage) << nodes;
+    EXPECT_THAT(err_, HasSubstr("for instance n1,n2 or n[1-6]")) << nodes;
+  }
+  for (const char* spares : {"-1", "1.5", "65537", "0x1"})
+    EXPECT_EQ(local("init", {"--nodes", "n1", "--spares", spares}), exit_usage) << spares;
+  EXPECT_FALSE(fs::exists(state_));
+}
+
+TEST_F(LocalCommandTest, TheOptionWinsOverTheVariable) {
+  ASSERT_EQ(local("init", {"--nodes", "n1"}), exit_ok);
+  const std::string other = (root_ / "other").string();
+  ASSERT_EQ(::setenv("FAULTLINE_LOCAL_STATE", other.c_str(), 1), 0);
+  EXPECT_EQ(local("nodes", {}), exit_ok) << err_;  // the folder of --state
+  state_ = "";
+  EXPECT_EQ(local("nodes", {}), exit_usage) << "an empty --state is none, and no other";
+  state_ = other;
+  EXPECT_EQ(local("nodes", {}), exit_not_found);
+  ASSERT_EQ(::setenv("FAULTLINE_LOCAL_STATE", (root_ / "state").c_str(), 1), 0);
+  state_ = not_given;
+  EXPECT_EQ(local("nodes", {}), exit_ok) << err_;
+  ASSERT_EQ(::unsetenv("FAULTLINE_LOCAL_STATE"), 0);
+  EXPECT_EQ(local("nodes", {}), exit_usage);
+  EXPECT_THAT(err_, HasSubstr("FAULTLINE_LOCAL_STATE"));
+}
+
+TEST_F(LocalCommandTest, AFileIsNoStateFolder) {
+  state_ = (root_ / "file").string();
+  ASSERT_TRUE(write_small_file(state_, "", false).ok());
+  EXPECT_EQ(local("nodes", {}), exit_usage);
+  EXPECT_EQ(local("init", {"--nodes", "n1"}), exit_usage);
+  EXPECT_THAT(err_, HasSubstr("is a file; a folder is expected"));
+  ASSERT_EQ(::setenv("FAULTLINE_LOCAL_STATE", state_.c_str(), 1), 0);
+  state_ = not_given;
+  EXPECT_EQ(local("nodes", {}), exit_usage);
+  ASSERT_EQ(::unsetenv("FAULTLINE_LOCAL_STATE"), 0);
 }
 
 TEST_F(LocalCommandTest, SubmitPrintsTheNumberAndKeepsEveryArgument) {

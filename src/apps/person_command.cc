@@ -7,8 +7,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "apps/option_values.h"
 #include "apps/output.h"
-#include "apps/usage.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "model/names.h"
@@ -18,6 +18,8 @@ namespace faultline {
 namespace {
 
 constexpr Duration answer_wait = std::chrono::seconds{5};
+constexpr std::size_t shown_bytes_max = 80;
+
 struct Verb {
   const char* name;
   const char* help;
@@ -47,28 +49,25 @@ std::string who_is_asking() {
          ")";
 }
 
-Error wrong(const char* message) { return {ErrorCode::invalid_argument, message}; }
+Error wrong(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
 /// The target as the controller takes it.
 Result<std::string> target_of(const std::string& verb, const PersonOptions& options) {
   if (verb == "silence") {
-    // A subject of two words would give its second away as the length.
-    const std::string subject =
-        options.target.find(' ') == std::string::npos ? options.target : std::string();
-    const std::string target = subject + " " + options.length + " " + options.reason;
-    const auto silence = parse_silence(target);
+    const auto silence = make_silence(options.target, options.length, options.reason);
     if (!silence) return silence.error();
-    return target;
+    return options.target + " " + options.length + " " + options.reason;
   }
+  const std::string given = "'" + printable(options.target, shown_bytes_max) + "' is ";
   if (verb == "return" && !valid_node_name(options.target))
-    return wrong("not a node name; give it as the scheduler spells it");
+    return wrong(given + "not a node name; give it as the scheduler spells it, for instance n3");
   if (verb == "unsilence" &&
       !(options.target.starts_with("s-") &&
         parse_number<std::uint32_t>(std::string_view(options.target).substr(2))))
-    return wrong("not the id of a silence; `faultline silences` shows them (s-...)");
+    return wrong(given + "not the id of a silence; `faultline silences` shows them, like s-12");
   const bool answers = verb == "approve" || verb == "deny";
   if (answers && !(options.target.starts_with("d-") && valid_job_id(options.target)))
-    return wrong("not a decision id; `faultline actions` shows them (d-...)");
+    return wrong(given + "not the id of a decision; `faultline actions` shows them (d-...)");
   return options.target;
 }
 
@@ -114,6 +113,7 @@ void add_person_commands(CLI::App& app, PersonOptions& options) {
           ->required();
       command->add_option("--reason", options.reason, "Why, for those who come after")->required();
     }
+    expect_files(*command, {"--tls-cert", "--tls-key", "--tls-ca"});
     command->footer(std::string("Example:\n  faultline ") + verb.name + " " + verb.example);
   }
 }

@@ -109,6 +109,11 @@ TEST_F(PersonCommand, WhatCannotBeMeantIsRefusedHere) {
            {"silence", "n3", "--for", "2h", "--reason", "a\x1b"},
            {"silence", "n3 2h", "--for", "2h", "--reason", "x"},
            {"silence", "$(reboot)", "--for", "2h", "--reason", "x"},
+           {"silence", "", "--for", "2h", "--reason", "x"},
+           {"silence", "rack:", "--for", "2h", "--reason", "x"},
+           {"silence", "rack:a b", "--for", "2h", "--reason", "x"},
+           {"silence", "nic:n3/", "--for", "2h", "--reason", "x"},
+           {"silence", "n3", "--for", "2h more", "--reason", "x"},
            {"silence", "n3", "--for", "2h"},
            {"unsilence", "12"},
            {"unsilence", "s-"},
@@ -123,6 +128,16 @@ TEST_F(PersonCommand, WhatCannotBeMeantIsRefusedHere) {
     EXPECT_LT(err_.size(), 1000u);
   }
   EXPECT_TRUE(store_->requests({})->empty());
+}
+
+TEST_F(PersonCommand, ABadSubjectIsNamedWithWhatWouldBeRight) {
+  EXPECT_EQ(faultline({"silence", "a b", "--for", "2h", "--reason", "x"}), exit_usage);
+  EXPECT_THAT(err_, HasSubstr("'a b' is nothing that can be silenced"));
+  EXPECT_THAT(err_, HasSubstr("for instance n3 or gpu:n3/0000:3b:00.0"));
+  EXPECT_EQ(faultline({"return", "a b"}), exit_usage);
+  EXPECT_THAT(err_, HasSubstr("'a b' is not a node name"));
+  EXPECT_EQ(faultline({"approve", "a b"}), exit_usage);
+  EXPECT_THAT(err_, HasSubstr("'a b' is not the id of a decision"));
 }
 
 class RepairRecord : public PersonCommand {

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "apps/option_values.h"
 #include "apps/output.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -83,7 +84,8 @@ void add_pki_command(CLI::App& app, PkiOptions& options) {
 
   CLI::App* init_command = pki->add_subcommand("init", "Make a certificate authority in a folder");
   init_command->add_option("--days", options.authority_days, "How long it is good for")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(whole_number(1, days_max, authority_days_default));
 
   CLI::App* issue_command =
       pki->add_subcommand("issue", "Make a key and a certificate for a node, controller or person");
@@ -96,10 +98,13 @@ void add_pki_command(CLI::App& app, PkiOptions& options) {
                             "A further host name it is reached by");
   issue_command->add_option("--ip", options.request.addresses, "An address it is reached by");
   issue_command->add_option("--days", options.request.days, "How long it is good for")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(whole_number(1, days_max, certificate_days_default));
 
   CLI::App* show_command = pki->add_subcommand("show", "Say what a certificate is");
-  show_command->add_option("FILE", options.file, "Certificate (PEM)")->required();
+  show_command->add_option("FILE", options.file, "Certificate (PEM)")
+      ->required()
+      ->check(file_path());
 
   pki->footer("Example:\n  faultline pki init");
   init_command->footer("Example:\n  faultline pki init --dir /etc/faultline/pki");
@@ -119,7 +124,9 @@ void add_pki_command(CLI::App& app, PkiOptions& options) {
   show_command->footer("Example:\n  faultline pki show /etc/faultline/pki/n1.crt");
 
   for (CLI::App* command : {init_command, issue_command}) {
-    command->add_option("--dir", options.folder, "The authority's folder")->capture_default_str();
+    command->add_option("--dir", options.folder, "The authority's folder")
+        ->capture_default_str()
+        ->check(folder_path());
     command->add_flag("--force", options.force, "Replace files that are there");
   }
   for (CLI::App* command : {init_command, issue_command, show_command}) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "apps/option_values.h"
 #include "apps/output.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -232,7 +233,7 @@ void add_query_commands(CLI::App& app, QueryOptions& options) {
     if (question.limited) {
       command->add_option("--limit", options.limit, "At most this many")
           ->capture_default_str()
-          ->check(CLI::Range(std::size_t{1}, limit_max));
+          ->check(whole_number(1, limit_max, 50));
     }
     if (question.all != nullptr) command->add_flag("--all", options.all, question.all);
     command->footer(std::string("Examples:\n  faultline ") + question.verb + "\n  faultline " +

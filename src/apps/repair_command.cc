@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/catalog_path.h"
+#include "apps/option_values.h"
 #include "apps/output.h"
 #include "apps/why_command.h"
 #include "base/text.h"
@@ -153,7 +154,7 @@ void add_repair_command(CLI::App& app, QueryOptions& options) {
       "repair-record",
       "What to send to the vendor of a broken node: part, fault, raw lines, tests");
   add_store_options(*command, options);
-  command->add_option("--catalog", options.catalog, "Folder of the catalog");
+  command->add_option("--catalog", options.catalog, "Folder of the catalog")->check(folder_path());
   command->add_option("NODE", options.id, "As the scheduler spells it")->required();
   command->footer(
       "Examples:\n  faultline repair-record n3 > n3.txt\n  faultline repair-record n3 --json | jq "
@@ -164,7 +165,7 @@ int repair_main(const QueryOptions& options) {
   if (!valid_node_name(options.id)) {
     return fail({ErrorCode::invalid_argument,
                  "'" + printable(options.id, 100) +
-                     "' is not a node name; give it as the scheduler spells it"});
+                     "' is not a node name; give it as the scheduler spells it, for instance n3"});
   }
   const auto store = Store::open(options.store, Access::read_only);
   if (!store) return fail(store.error());

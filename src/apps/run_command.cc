@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "adapters/agent_socket/socket_path.h"
+#include "apps/option_values.h"
 #include "apps/run_agent_link.h"
 #include "apps/run_child.h"
 #include "apps/run_identity.h"
@@ -352,16 +353,16 @@ void add_run_command(CLI::App& app, RunOptions& options) {
   run->add_option("--socket", options.socket,
                   "The agent's socket; %n is the node (default: $FAULTLINE_AGENT_SOCKET, "
                   "/run/faultline/agent.sock)");
-  run->add_option("--node", options.node,
-                  "This node's name, if the launcher does not say it right");
+  run->add_option("--node", options.node, "This node's name, if the launcher does not say it right")
+      ->check(node_name());
   run->add_option("--ruling-wait", options.ruling_wait_s,
                   "After a failure, wait so many seconds for the ruling; 0 for not at all")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(real_number(0, 3600, 10));
   run->add_option("--stall-floor", options.stall_floor_s,
                   "Never suspect a stall before so many seconds without output")
       ->capture_default_str()
-      ->check(CLI::Range(1.0, 86400.0));
+      ->check(real_number(1, 86400, 60));
   run->add_option("--catalog", options.catalog, "Folder of the catalog");
   run->add_flag("-v,--verbose", options.verbose, "Say what is done");
   run->add_option("command", options.command, "The command and its arguments, after --");

@@ -11,13 +11,14 @@
 #include "adapters/http/status_server.h"
 #include "apps/catalog_path.h"
 #include "apps/config_file.h"
+#include "apps/option_values.h"
 #include "apps/output.h"
 #include "apps/scheduler_choice.h"
 #include "apps/serve_status.h"
-#include "apps/usage.h"
 #include "base/file_lock.h"
 #include "base/version.h"
 #include "catalog/policy_parser.h"
+#include "store/write_ahead_log.h"
 
 namespace faultline {
 namespace {
@@ -28,6 +29,7 @@ struct Serving {
   Counters counters;
   std::optional<Catalog> catalog;
   std::optional<FileLock> lock;
+  std::string log_damage;  // of the store's log, as it was found at the start
   std::unique_ptr<Store> store;
   std::unique_ptr<SchedulerChoice> scheduler;
   std::unique_ptr<Notifier> notifier;
@@ -113,6 +115,11 @@ Status open_state(const ServeOptions& options, Serving& serving) {
   }
   if (!lock) return lock.error();
   serving.lock.emplace(std::move(lock).value());
+  static_cast<void>(check_log);
+  if (!serving.log_damage.empty()) {
+    serving.counters.add("store_log_damaged_total");
+    spdlog::error("{}", serving.log_damage);
+  }
   auto store = Store::open(options.store, Access::read_write);
   if (!store) return store.error();
   serving.store = std::move(store).value();
@@ -131,7 +138,8 @@ Status start_ports(const ServeOptions& options, Serving& serving) {
   if (!server) return server.error();
   serving.transport = std::move(server).value();
   serving.status =
-      std::make_unique<ServeStatus>(*serving.controller, serving.counters, serving.clock);
+      std::make_unique<ServeStatus>(*serving.controller, serving.counters, serving.clock,
+                                    serving.log_damage);
   if (options.status_listen.empty()) return ok_status();
   auto status = StatusServer::start({options.status_listen}, *serving.status);
   if (!status) return status.error();
@@ -167,6 +175,21 @@ sigset_t block_stop_signals() {
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
+}
+
+void add_retention_options(CLI::App& command, ServeOptions& options) {
+  command
+      .add_option("--keep-events-days", options.keep_events_days,
+                  "Events that no verdict rests on, and earlier states of what was concluded, are "
+                  "deleted after this")
+      ->capture_default_str()
+      ->check(whole_number(1, 36500, 90));
+  command
+      .add_option("--keep-records-days", options.keep_records_days,
+                  "How long verdicts, acts, attempts and what people asked for are kept; what is "
+                  "open, or about a node out of service, always is")
+      ->capture_default_str()
+      ->check(whole_number(30, 36500, 400));
 }
 
 }  // namespace
@@ -216,24 +239,16 @@ CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
                       "[slack=|alertmanager=|generic=]URL to notify; repeatable");
   command->add_option("--webhook-secret-file", options.webhook_secret_file,
                       "File with the secret that signs webhook bodies (HMAC)");
-  command
-      ->add_option("--keep-events-days", options.keep_events_days,
-                   "Events that no verdict rests on, and earlier states of what was concluded, are "
-                   "deleted after this")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 36500));
-  command
-      ->add_option("--keep-records-days", options.keep_records_days,
-                   "How long verdicts, acts, attempts and what people asked for are kept; what is "
-                   "open, or about a node out of service, always is")
-      ->capture_default_str()
-      ->check(CLI::Range(30, 36500));
+  add_retention_options(*command, options);
   command->add_option("--poll-ms", options.poll_ms, "How often the scheduler is asked")
       ->capture_default_str()
-      ->check(CLI::Range(100, 60000));
+      ->check(whole_number(100, 60000, 1000));
   command->add_option("--log-level", options.log_level, "The least that is logged")
       ->capture_default_str()
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}));
+  expect_files(*command, {"--config", "--tls-cert", "--tls-key", "--tls-ca", "--slurm-conf",
+                          "--webhook-secret-file"});
+  expect_folders(*command, {"--catalog", "--slurm-bin", "--local-state"});
   command->footer(
       "Examples:\n"
       "  faultline serve --config /etc/faultline/serve.toml\n"

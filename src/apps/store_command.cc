@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "apps/option_values.h"
 #include "apps/output.h"
 
 namespace faultline {
@@ -32,7 +33,7 @@ void add_store_command(CLI::App& app, StoreOptions& options) {
   CLI::App* copy =
       command->add_subcommand("backup", "A consistent copy, also while the controller runs");
   add_store_options(*copy, options.query);
-  copy->add_option("FILE", options.to, "The copy")->required();
+  copy->add_option("FILE", options.to, "The copy")->required()->check(file_path());
   copy->callback([&options] { options.verb = "backup"; });
   copy->footer("Example:\n  faultline store backup /backup/faultline-monday.db");
   CLI::App* check = command->add_subcommand("check", "Is the store whole?");

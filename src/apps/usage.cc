@@ -1,5 +1,7 @@
 #include "apps/usage.h"
 
+#include <algorithm>
+
 #include "base/nearest.h"
 #include "base/text.h"
 
@@ -7,7 +9,6 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t shown_bytes_max = 80;
-constexpr int port_max = 65535;
 
 std::string in_quotes(std::string_view word) {
   return "'" + printable(word, shown_bytes_max) + "'";
@@ -38,6 +39,11 @@ std::pair<const CLI::App*, std::string> deepest(const CLI::App& app) {
     words += " " + at->get_name();
   }
   return {at, words};
+}
+
+bool value_is_wrong(const CLI::ParseError& error) {
+  return dynamic_cast<const CLI::ValidationError*>(&error) != nullptr ||
+         dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
 }
 
 }  // namespace
@@ -71,31 +77,24 @@ std::vector<std::string> long_options(const CLI::App& command) {
 Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto [verb, words] = deepest(app);
   const std::string help = "; `" + words + " --help` lists what there is";
-  const auto extras = app.remaining(true);
-  // What follows a verb that starts a program is the program's.
-  if (extras.empty() || verb->get_prefix_command()) {
+  auto extras = app.remaining(true);
+  std::erase(extras, "--");  // the mark itself is never wrong
+  // What follows a verb that starts a program is the program's; and a value that is wrong is named
+  // before words that may only be left over because of it.
+  if (extras.empty() || verb->get_prefix_command() || value_is_wrong(error)) {
     const bool no_verb = verb->get_require_subcommand_min() > 0;
     return wrong((no_verb ? "a verb is missing" : printable(error.what(), 4 * shown_bytes_max)) +
                  help);
   }
-  const std::string& word = extras.front();
+  // An option that is not known leaves its value over, and the words behind.
+  const auto option = std::find_if(extras.begin(), extras.end(),
+                                   [](const auto& extra) { return extra.starts_with("--"); });
+  const std::string& word = option != extras.end() ? *option : extras.front();
   if (!word.starts_with("--")) return wrong(in_quotes(word) + " has no meaning here" + help);
   const std::string name = word.substr(2, word.find('=') - 2);
   const std::string meant = nearest(name, long_options(*verb));
   return wrong("no option " + in_quotes("--" + name) +
                (meant.empty() ? help : "; did you mean '--" + meant + "'?"));
-}
-
-CLI::Validator host_and_port(bool any_port) {
-  const auto check = [any_port](const std::string& text) -> std::string {
-    if (text.empty()) return {};  // not given, where that has a meaning
-    const auto colon = text.rfind(':');
-    const auto port =
-        colon == std::string::npos ? std::nullopt : parse_number<int>(text.substr(colon + 1));
-    if (colon != 0 && port && *port >= (any_port ? 0 : 1) && *port <= port_max) return {};
-    return in_quotes(text) + " is not HOST:PORT with a port up to " + std::to_string(port_max);
-  };
-  return CLI::Validator(check, "");
 }
 
 }  // namespace faultline

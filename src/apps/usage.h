@@ -22,7 +22,4 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error);
 /// configuration file.
 std::vector<std::string> long_options(const CLI::App& command);
 
-/// Takes HOST:PORT alone, [ADDRESS]:PORT for IPv6. `any_port`: 0 asks for a free one.
-CLI::Validator host_and_port(bool any_port);
-
 }  // namespace faultline

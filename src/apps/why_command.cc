@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/catalog_path.h"
+#include "apps/option_values.h"
 #include "apps/output.h"
 #include "base/text.h"
 #include "model/json.h"
@@ -32,6 +33,12 @@ Asked parse_asked(const std::string& text) {
     case SubjectKind::gpu: subject->part = canonical_pci(subject->part); return {{}, subject};
     default: return {{}, subject};
   }
+}
+
+/// What can be asked about: "why" of anything else is a slip, and would be found nowhere.
+bool is_name(const std::string& text) {
+  return Subject::parse(text) || AttemptId::parse(text) || valid_node_name(text) ||
+         valid_job_id(text);
 }
 
 bool concerns(const Verdict& verdict, const Asked& asked) {
@@ -192,7 +199,7 @@ void add_why_command(CLI::App& app, QueryOptions& options) {
   CLI::App* command =
       app.add_subcommand("why", "Why something was done or concluded, down to the raw lines");
   add_store_options(*command, options);
-  command->add_option("--catalog", options.catalog, "Folder of the catalog");
+  command->add_option("--catalog", options.catalog, "Folder of the catalog")->check(folder_path());
   command
       ->add_option("ID", options.id,
                    "An action (a-), decision (d-), verdict (v-), incident (i-) or event (e-) id, a "
@@ -204,6 +211,12 @@ void add_why_command(CLI::App& app, QueryOptions& options) {
 }
 
 int why_main(const QueryOptions& options) {
+  if (!is_name(options.id)) {
+    return fail({ErrorCode::invalid_argument,
+                 "'" + printable(options.id, 100) +
+                     "' is no id, node, job or subject; for instance a-0f3c9e5b7a1d2c44, n3, 7 or "
+                     "gpu:n3/0000:3b:00.0"});
+  }
   const auto store = Store::open(options.store, Access::read_only);
   if (!store) return fail(store.error());
   const auto catalog =

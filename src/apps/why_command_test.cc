@@ -13,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
@@ -87,6 +88,18 @@ TEST_F(Why, OtherSubjectsAndIdsAreFound) {
   EXPECT_THAT(why("cluster"), IsEmpty());
   EXPECT_THAT(why("e-v-other"), ElementsAre("v-other"));
   EXPECT_THAT(why("v-other"), ElementsAre("v-other"));
+}
+
+TEST_F(Why, WhatIsNoNameIsWrongUsage) {
+  QueryOptions options;
+  options.store = (folder_ / "faultline.db").string();
+  for (const char* wrong :
+       {"", "a b", "../n3", "n3;reboot", "pigeon:n3", "rank:7#1/x", "\x1b[2J"}) {
+    options.id = wrong;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(why_main(options), exit_usage) << wrong;
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("for instance")) << wrong;
+  }
 }
 
 }  // namespace

@@ -29,7 +29,14 @@ bool is_pci(const std::string& canonical) {
          canonical[10] == '.';
 }
 
+/// One word, since the target of a request is words.
+bool is_word(std::string_view text) {
+  return !text.empty() && text.find(' ') == std::string_view::npos &&
+         printable(text, text.size()) == text;
+}
+
 std::optional<Subject> subject_of(std::string_view text) {
+  if (!is_word(text) || text.back() == ':' || text.back() == '/') return std::nullopt;
   if (auto subject = Subject::parse(text)) {
     if (subject->kind != SubjectKind::gpu) return subject;
     // As kernel lines spell it, or as nvidia-smi does.
@@ -60,20 +67,26 @@ std::optional<Duration> parse_length(std::string_view text) {
 }
 
 Result<SilenceTarget> parse_silence(std::string_view target) {
-  const auto subject_text = take_word(target);
-  const auto length_text = take_word(target);
+  const auto subject = take_word(target);
+  const auto length = take_word(target);
+  return make_silence(subject, length, target);
+}
+
+Result<SilenceTarget> make_silence(std::string_view subject_text, std::string_view length_text,
+                                   std::string_view reason_text) {
   const auto subject = subject_of(subject_text);
   if (!subject) {
     return wrong("'" + printable(subject_text, shown_bytes_max) +
                  "' is nothing that can be silenced: give a node, gpu:NODE/PCI, job:ID, another "
-                 "subject as `faultline verdicts` spells it, or cluster");
+                 "subject as `faultline verdicts` spells it, or cluster; for instance n3 or "
+                 "gpu:n3/0000:3b:00.0");
   }
   const auto length = parse_length(length_text);
   if (!length || *length <= Duration{} || *length > silence_max) {
     return wrong("'" + printable(length_text, shown_bytes_max) +
                  "' is no length for a silence: give 90s, 30m, 2h or 3d, at most 7d");
   }
-  const auto reason = trim(target);
+  const auto reason = trim(reason_text);
   if (reason.empty() || printable(reason, silence_reason_bytes_max) != reason) {
     return wrong("a silence needs a reason of one line, at most " +
                  std::to_string(silence_reason_bytes_max) +

@@ -24,8 +24,11 @@ struct SilenceTarget {
   Duration length{};
   std::string reason;
 };
-/// `subject` may be the bare name of a node. invalid_argument, with what was expected.
 Result<SilenceTarget> parse_silence(std::string_view target);
+/// Of the three words of a person. `subject` may be the bare name of a node. invalid_argument, with
+/// what was expected.
+Result<SilenceTarget> make_silence(std::string_view subject, std::string_view length,
+                                   std::string_view reason);
 /// "90s", "30m", "2h", "7d".
 std::optional<Duration> parse_length(std::string_view text);
 

@@ -92,7 +92,8 @@ Status check(const LocalRequest& request) {
     case LocalRequestKind::cancel:
     case LocalRequestKind::release:
       if (!valid_job_id(request.job))
-        return invalid("bad job id '" + printable(request.job, 64) + "'");
+        return invalid("bad job id '" + printable(request.job, 64) +
+                       "': give 7, or 7_2 for a task of an array");
       return ok_status();
     case LocalRequestKind::drain:
       if (request.reason.empty() || !plain(request.reason)) {
@@ -105,7 +106,8 @@ Status check(const LocalRequest& request) {
       [[fallthrough]];
     case LocalRequestKind::resume:
       if (!valid_node_name(request.node))
-        return invalid("bad node name '" + printable(request.node, 64) + "'");
+        return invalid("bad node name '" + printable(request.node, 64) +
+                       "': letters, digits, '-', '_' and '.', for instance n3");
       return ok_status();
   }
   return invalid("no such request");
