@@ -76,11 +76,12 @@ int dispatch(CLI::App& app, Options& options) {
   spdlog::default_logger()->sinks() = {std::make_shared<spdlog::sinks::stderr_sink_mt>()};
   CLI::App* command = app.get_subcommands().front();
   const std::string& verb = command->get_name();
+  if (verb == "run") return run_main(options.run);  // deals with closed descriptors as a job must
+  hold_standard_descriptors();
   if (verb == "nvml-child") return nvml_child_main();
   if (verb == "compile-signatures") return signatures_main(options.signatures);
   if (verb == "agent") return agent_main(*command, options.agent, make_uplink);
   if (verb == "serve") return serve_main(*command, options.serve);
-  if (verb == "run") return run_main(options.run);
   if (verb == "doctor") return doctor_main(options.doctor, reach_controller);
   if (verb == "store") return store_main(options.store);
   if (verb == "pki") return pki_main(options.pki);
@@ -102,6 +103,7 @@ int run_program(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 no answer.\n"
+      "Output that is lost (a full disk) is a failure; a reader that goes away (| head) is none.\n"
       "Start with: faultline doctor");
   add_run_command(app, options.run);
   add_agent_command(app, options.agent);
@@ -120,7 +122,9 @@ int run_program(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {
-    return app.exit(asked);  // help or the version
+    const bool version = asked.get_name() == "CallForVersion";
+    print(version ? std::string(asked.what()) + "\n" : app.help());
+    return exit_ok;
   } catch (const CLI::ParseError& error) {
     return fail(usage_error(app, error));
   }
@@ -130,4 +134,7 @@ int run_program(int argc, char** argv) {
 }  // namespace
 }  // namespace faultline
 
-int main(int argc, char** argv) { return faultline::run_program(argc, argv); }
+int main(int argc, char** argv) {
+  const std::string verb = argc > 1 ? argv[1] : "";
+  return faultline::finish_output("faultline " + verb, faultline::run_program(argc, argv));
+}

@@ -1,7 +1,12 @@
 #include "apps/output.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -14,7 +19,19 @@ constexpr std::size_t shown_cell_bytes_max = 400;
 constexpr std::size_t shown_line_bytes_max = 16384;
 constexpr std::size_t shown_error_bytes_max = 4096;
 
-void write(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+/// Why standard output took no more; 0 while it does. A process has one output.
+int write_error = 0;
+
+void write(std::string_view text) {
+  while (!text.empty() && write_error == 0) {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      write_error = errno;
+    }
+  }
+}
 
 /// Columns as shown: UTF-8 continuation bytes take no room.
 std::size_t shown_width(const std::string& text) {
@@ -57,6 +74,24 @@ void print(const std::string& text) {
 
 void print(const nlohmann::json& json) {
   write(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void hold_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    // The lowest free number is the one that is closed. Reading what is to be written fails, and
+    // the other way round, as on the closed descriptor.
+    const int held = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (held > STDERR_FILENO) ::close(held);
+  }
+}
+
+int finish_output(const std::string& words, int code) {
+  if (write_error == 0 || write_error == EPIPE) return code;
+  std::fprintf(stderr, "faultline: the output of `%s` is lost: %s\n",
+               printable(words, shown_error_bytes_max).c_str(), std::strerror(write_error));
+  write_error = 0;
+  return code == exit_ok ? exit_failed : code;
 }
 
 int fail(const Error& error) {

@@ -30,10 +30,20 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Writes to standard output, lines of text without control characters. A closed pipe (`| head`) is
-/// not an error.
+/// Writes to standard output, lines of text without control characters. What it does not take
+/// (a full disk, a closed descriptor) is told by finish_output.
 void print(const std::string& text);
 void print(const nlohmann::json& json);
+
+/// A file that is opened must not take the number of a closed standard descriptor, and then what is
+/// printed. Before anything is opened.
+void hold_standard_descriptors();
+
+/// The exit code of a verb after all was printed: `code`, or exit_failed in the place of exit_ok if
+/// output was lost; that is said on standard error, by the `words` of the command. A reader that
+/// went away (`| head`) had what it wanted: SIGPIPE ends us quietly, and where it is ignored `code`
+/// counts.
+int finish_output(const std::string& words, int code);
 
 /// Writes "faultline: MESSAGE" to standard error and returns the exit code that fits the error.
 int fail(const Error& error);

@@ -1,0 +1,95 @@
+// What is printed, and what happens when it cannot be. Each that breaks standard output does so in
+// a process of its own.
+#include "apps/output.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace faultline {
+namespace {
+
+using testing::ExitedWithCode;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Output, ATableHoldsNoControls) {
+  Table table({"NAME"});
+  table.add(
+      {"a\x1b[31mb\nc\xc2\x9b"
+       "d"});
+  const std::string text = table.text();
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("\xc2\x9b")));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+}
+
+TEST(Output, LinesStayLines) {
+  testing::internal::CaptureStdout();
+  print("one\n\ttwo\x1b\n");
+  print("");
+  print("three");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "one\n\ttwo\xEF\xBF\xBD\nthree");
+}
+
+/// A whole verb with `descriptor` as its output.
+[[noreturn]] void print_to(int descriptor, int code) {
+  ::dup2(descriptor, STDOUT_FILENO);
+  print("first\n");
+  print(std::string(1 << 20, 'x'));
+  std::_Exit(finish_output("faultline nodes", code));
+}
+
+[[noreturn]] void print_to_closed() {
+  ::close(STDOUT_FILENO);
+  hold_standard_descriptors();
+  if (::open("/dev/null", O_RDONLY) <= STDERR_FILENO) std::_Exit(99);  // a store, say
+  print("text\n");
+  std::_Exit(finish_output("faultline nodes", exit_ok));
+}
+
+/// The end of a pipe that nobody reads.
+int unread_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) std::_Exit(99);
+  ::close(ends[0]);
+  return ends[1];
+}
+
+TEST(OutputDeathTest, WhatAFullDiskDoesNotTakeIsAFailure) {
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  const auto* lost = "the output of `faultline nodes` is lost: No space left";
+  EXPECT_EXIT(print_to(full, exit_ok), ExitedWithCode(exit_failed), lost);
+  EXPECT_EXIT(print_to(full, exit_not_found), ExitedWithCode(exit_not_found), lost)
+      << "what failed before keeps its code";
+  ::close(full);
+}
+
+TEST(OutputDeathTest, AClosedOutputIsAFailureAndItsNumberIsNotTaken) {
+  EXPECT_EXIT(print_to_closed(), ExitedWithCode(exit_failed), "is lost: Bad file descriptor");
+}
+
+TEST(OutputDeathTest, AReaderThatWentAwayIsNone) {
+  EXPECT_EXIT(print_to(unread_pipe(), exit_ok), testing::KilledBySignal(SIGPIPE), "^$");
+  EXPECT_EXIT(
+      {
+        ::signal(SIGPIPE, SIG_IGN);
+        print_to(unread_pipe(), exit_ok);
+      },
+      ExitedWithCode(exit_ok), "^$");
+}
+
+TEST(OutputDeathTest, WhatWasTakenIsSuccess) {
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  EXPECT_EXIT(print_to(nowhere, exit_ok), ExitedWithCode(exit_ok), "^$");
+  ::close(nowhere);
+}
+
+}  // namespace
+}  // namespace faultline
