@@ -34,6 +34,14 @@ std::string read_file(const std::string& file) {
   return content ? std::move(content).value() : std::string{};
 }
 
+/// `path`, or the first of the folders above it that is there.
+fs::path nearest_existing(fs::path path) {
+  std::error_code error;
+  while (!fs::exists(fs::symlink_status(path, error)) && path.has_relative_path())
+    path = path.parent_path();
+  return path.empty() ? "." : path;
+}
+
 /// Why the agent could not follow `file`; "" if it could.
 std::string unreadable(const std::string& file, bool device) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -81,18 +89,26 @@ DoctorCheck check_kernel_log(const std::string& source) {
                        : "is that the right file, and may this user read it?");
 }
 
-DoctorCheck check_writable_folder(const std::string& name, const std::string& folder) {
+DoctorCheck check_writable_folder(const std::string& name, const std::string& given) {
+  const std::string folder = given.empty() ? "." : given;
   std::error_code error;
-  if (!fs::is_directory(folder, error))
-    return DoctorCheck::bad(name, folder + " is not there", "mkdir -p " + folder);
-  if (::access(folder.c_str(), W_OK) != 0)
+  const fs::path there = nearest_existing(folder);
+  const bool missing = there != fs::path(folder);
+  if (!fs::is_directory(there, error))
+    return DoctorCheck::bad(name, there.string() + " is no folder", "choose another, or move it");
+  if (::access(there.c_str(), W_OK) != 0) {
+    if (missing) {
+      return DoctorCheck::bad(name, folder + " is not there, and this user cannot make it",
+                              "the systemd unit makes it; without one: mkdir -p " + folder);
+    }
     return DoctorCheck::bad(name, folder + " cannot be written",
                             "give it to the user that runs faultline");
-  const auto space = fs::space(folder, error);
+  }
+  const auto space = fs::space(there, error);
   if (!error && space.available < free_bytes_min)
     return DoctorCheck::doubtful(name, folder + " has less than 1 GiB free",
                                  "free space, or move it");
-  return DoctorCheck::good(name, folder + " can be written");
+  return DoctorCheck::good(name, folder + (missing ? " is made at the start" : " can be written"));
 }
 
 DoctorCheck check_store(const std::string& file) {

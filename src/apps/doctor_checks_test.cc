@@ -99,9 +99,33 @@ TEST_F(Doctor, AKernelLogIsThereOrSaysWhatToDo) {
   EXPECT_THAT(folder.detail, HasSubstr("not a regular file"));
 }
 
-TEST_F(Doctor, AFolderMustExist) {
+TEST_F(Doctor, AFolderIsThereOrCanBeMade) {
   EXPECT_NE(check_writable_folder("f", folder_.string()).state, CheckState::failed);
-  EXPECT_EQ(check_writable_folder("f", (folder_ / "none").string()).state, CheckState::failed);
+  for (const char* missing : {"none", "none/below", "none/"}) {
+    const auto check = check_writable_folder("f", (folder_ / missing).string());
+    EXPECT_NE(check.state, CheckState::failed) << missing;
+    EXPECT_THAT(check.detail, HasSubstr("is made at the start")) << missing;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "none")) << "a look changes nothing";
+  EXPECT_THAT(check_writable_folder("f", "").detail, HasSubstr(". can be written"));
+}
+
+TEST_F(Doctor, AFolderThatCannotBeMadeFails) {
+  std::ofstream(folder_ / "file") << "";
+  for (const char* place : {"file", "file/below"})
+    EXPECT_EQ(check_writable_folder("f", (folder_ / place).string()).state, CheckState::failed)
+        << place;
+  fs::create_symlink(folder_ / "none", folder_ / "dangling");
+  EXPECT_EQ(check_writable_folder("f", (folder_ / "dangling").string()).state, CheckState::failed);
+  // Root may write everywhere; somebody else may not in root's folder.
+  if (::geteuid() != 0) return;
+  EXPECT_EXIT(
+      {
+        const bool dropped = ::setuid(65534) == 0;
+        const auto check = check_writable_folder("f", (folder_ / "none").string());
+        std::_Exit(dropped && check.state == CheckState::failed ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST_F(Doctor, AKeyOfAnotherCertificateFails) {

@@ -9,6 +9,7 @@
 #include "adapters/pki/authority.h"
 #include "apps/config_file.h"
 #include "apps/doctor_checks.h"
+#include "apps/option_values.h"
 #include "apps/output.h"
 #include "apps/scheduler_choice.h"
 #include "base/small_file.h"
@@ -20,12 +21,30 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t key_bytes_max = 1 << 20;
 
-/// Reads `file` into the options of `command`, as the verb itself would.
-Status read_config(CLI::App& command, const std::string& file,
-                   const std::vector<std::string>& sections) {
+bool is_there(const std::string& file) {
   std::error_code ignored;
-  if (!fs::exists(file, ignored)) return ok_status();
-  return apply_config(command, file, sections);
+  return fs::exists(file, ignored);
+}
+
+/// Reads `file` into the options of `command`, as the verb itself would. False, with a check that
+/// says so, if there is nothing more to look at. Where nobody named a file the defaults are looked
+/// at.
+bool read_config(CLI::App& command, const std::string& file, const char* default_file,
+                 const std::vector<std::string>& sections, std::vector<DoctorCheck>& checks) {
+  const std::string name = command.get_name() + " configuration";
+  if (!is_there(file)) {
+    if (file != default_file) {
+      checks.push_back(DoctorCheck::bad(name, file + " is not there", "is the path right?"));
+      return false;
+    }
+    checks.push_back(DoctorCheck::doubtful(
+        name, file + " is not there: these are the defaults",
+        "write one; its keys are the options of `faultline " + command.get_name() + " --help`"));
+    return true;
+  }
+  const auto read = apply_config(command, file, sections);
+  if (!read) checks.push_back(DoctorCheck::bad(name, read.error().message, "correct that line"));
+  return read.ok();
 }
 
 /// What the two configurations say about certificates, and who they must be for.
@@ -57,32 +76,37 @@ void add_tls_checks(std::vector<DoctorCheck>& checks, const TlsSetup& tls, Insta
   if (!tls.node.empty()) checks.push_back(check_node_name(tls.certificate, tls.node));
 }
 
+/// Whether there is what an agent needs to speak to its controller at all.
+bool can_be_used(const TlsSetup& tls) {
+  return tls.plain || (show_certificate(tls.certificate) && show_certificate(tls.authority) &&
+                       read_small_file(tls.key, key_bytes_max));
+}
+
 void check_agent(const DoctorOptions& options, const ReachController& reach,
                  std::vector<DoctorCheck>& checks) {
   const SystemClock clock;
   CLI::App app;
   AgentOptions agent;
   CLI::App* command = add_agent_command(app, agent);
-  if (const auto read = read_config(*command, options.agent_config, {}); !read) {
-    checks.push_back(
-        DoctorCheck::bad("agent configuration", read.error().message, "correct that line"));
-    return;
-  }
+  if (!read_config(*command, options.agent_config, default_agent_config, {}, checks)) return;
   if (agent.kernel_logs.empty()) agent.kernel_logs = {"kmsg"};
   for (const auto& source : agent.kernel_logs) checks.push_back(check_kernel_log(source));
   checks.push_back(check_writable_folder("agent state", agent.state));
   if (agent.node.empty()) agent.node = default_node();
-  add_tls_checks(
-      checks,
-      {agent.plain, agent.tls_cert, agent.tls_key, agent.tls_ca, PeerRole::agent, agent.node},
-      clock.now());
-  std::error_code ignored;
-  const bool gpus = fs::exists("/dev/nvidia0", ignored);
+  const TlsSetup tls = {agent.plain,  agent.tls_cert,  agent.tls_key,
+                        agent.tls_ca, PeerRole::agent, agent.node};
+  add_tls_checks(checks, tls, clock.now());
+  const bool gpus = is_there("/dev/nvidia0");
   checks.push_back(
       gpus || agent.no_nvml
           ? DoctorCheck::good("gpus", gpus ? "/dev/nvidia0 is there" : "not sampled (--no-nvml)")
           : DoctorCheck{"gpus", CheckState::warning, "no /dev/nvidia0",
                         "if this node has GPUs, load the driver"});
+  if (!can_be_used(tls)) {
+    checks.push_back(DoctorCheck::doubtful("controller", "not asked: certificate or key is missing",
+                                           "see above"));
+    return;
+  }
   const auto reached = reach(agent);
   checks.push_back(reached ? DoctorCheck::good("controller", agent.controller + " took a heartbeat")
                            : DoctorCheck::bad("controller", reached.error().message,
@@ -120,11 +144,8 @@ void check_controller(const DoctorOptions& options, std::vector<DoctorCheck>& ch
   CLI::App app;
   ServeOptions serve;
   CLI::App* command = add_serve_command(app, serve);
-  if (const auto read = read_config(*command, options.serve_config, {"limits"}); !read) {
-    checks.push_back(
-        DoctorCheck::bad("serve configuration", read.error().message, "correct that line"));
+  if (!read_config(*command, options.serve_config, default_serve_config, {"limits"}, checks))
     return;
-  }
   checks.push_back(check_store(serve.store));
   checks.push_back(
       check_writable_folder("store folder", fs::path(serve.store).parent_path().string()));
@@ -149,18 +170,22 @@ void add_doctor_command(CLI::App& app, DoctorOptions& options) {
       ->capture_default_str();
   command->add_option("--catalog", options.catalog, "Folder of the catalog");
   command->add_flag("--json", options.json, "Print JSON");
+  expect_files(*command, {"--agent-config", "--serve-config"});
+  expect_folders(*command, {"--catalog"});
   command->footer(
       "With neither --agent nor --controller, what is configured in /etc/faultline is checked.\n"
       "Examples:\n  faultline doctor\n  faultline doctor --agent --json");
 }
 
 int doctor_main(const DoctorOptions& options, const ReachController& reach) {
-  std::error_code ignored;
   const bool asked = options.agent || options.controller;
+  const auto wanted = [&](const std::string& config, const char* default_config) {
+    return !asked && (config != default_config || is_there(config));
+  };
   std::vector<DoctorCheck> checks = {check_catalog(options.catalog)};
-  if (options.agent || (!asked && fs::exists(options.agent_config, ignored)))
+  if (options.agent || wanted(options.agent_config, default_agent_config))
     check_agent(options, reach, checks);
-  if (options.controller || (!asked && fs::exists(options.serve_config, ignored)))
+  if (options.controller || wanted(options.serve_config, default_serve_config))
     check_controller(options, checks);
   if (checks.size() == 1) {
     checks.push_back(

@@ -11,9 +11,12 @@
 
 namespace faultline {
 
+inline constexpr const char* default_agent_config = "/etc/faultline/agent.toml";
+inline constexpr const char* default_serve_config = "/etc/faultline/serve.toml";
+
 struct DoctorOptions {
-  std::string agent_config = "/etc/faultline/agent.toml";
-  std::string serve_config = "/etc/faultline/serve.toml";
+  std::string agent_config = default_agent_config;
+  std::string serve_config = default_serve_config;
   std::string catalog;
   bool agent = false;  // neither: whichever configuration exists
   bool controller = false;

@@ -93,6 +93,7 @@ class DoctorCommand : public testing::Test {
     options_.agent = agent;
     options_.controller = !agent;
     write_configs();
+    if (missing_config_) fs::remove(agent ? options_.agent_config : options_.serve_config);
     testing::internal::CaptureStdout();
     const int code = doctor_main(options_, [this](const AgentOptions& as) {
       reached_as_ = as.node;
@@ -125,6 +126,7 @@ class DoctorCommand : public testing::Test {
   std::unique_ptr<StatusServer> server_;
   DoctorOptions options_;
   std::string node_ = "n3";
+  bool missing_config_ = false;
   std::string listen_;
   std::string ca_, serve_cert_, serve_key_, agent_cert_, agent_key_;
   std::map<std::string, std::string> states_;
@@ -217,6 +219,37 @@ TEST_F(DoctorCommand, FilesThatAreMissingFailOnceAndAreNotCompared) {
   ca_ = (root_ / "none").string();
   EXPECT_EQ(doctor(false), exit_failed);
   EXPECT_EQ(failed(), Names{"authority"}) << out_;
+}
+
+TEST_F(DoctorCommand, AConfigurationThatIsNamedAndMissingIsTheOnlyFault) {
+  for (const bool agent : {true, false}) {
+    missing_config_ = true;
+    EXPECT_EQ(doctor(agent), exit_failed);
+    EXPECT_EQ(failed(), Names{agent ? "agent configuration" : "serve configuration"}) << out_;
+    EXPECT_EQ(states_.size(), 2U) << "the catalog, and no word about defaults: " << out_;
+  }
+  EXPECT_EQ(reached_as_, "");
+  // Named without --agent it is asked about all the same.
+  DoctorOptions options;
+  options.catalog = FAULTLINE_SOURCE_CATALOG_DIR;
+  options.agent_config = (root_ / "none.toml").string();
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(doctor_main(options, [](const AgentOptions&) { return ok_status(); }), exit_failed);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("none.toml is not there"));
+}
+
+TEST_F(DoctorCommand, AnAgentWithoutCertificatesDoesNotAskTheController) {
+  agent_key_ = in_pki("none.key");
+  EXPECT_EQ(doctor(true), exit_failed);
+  EXPECT_EQ(failed(), Names{"private key"}) << out_;
+  EXPECT_EQ(states_["controller"], "warning");
+  EXPECT_EQ(reached_as_, "");
+}
+
+TEST_F(DoctorCommand, AStateFolderThatIsMadeAtTheStartIsWell) {
+  fs::remove_all(root_ / "agent");
+  EXPECT_EQ(doctor(true), exit_ok) << out_;
+  EXPECT_EQ(states_["agent state"], "ok");
 }
 
 TEST_F(DoctorCommand, ALocalSchedulerWithoutItsFolderFails) {
