@@ -115,7 +115,7 @@ Status open_state(const ServeOptions& options, Serving& serving) {
   }
   if (!lock) return lock.error();
   serving.lock.emplace(std::move(lock).value());
-  static_cast<void>(check_log);
+  serving.log_damage = check_log(options.store);
   if (!serving.log_damage.empty()) {
     serving.counters.add("store_log_damaged_total");
     spdlog::error("{}", serving.log_damage);

@@ -9,12 +9,14 @@
 
 #include "adapters/pki/authority.h"
 #include "apps/output.h"
+#include "store/store.h"
 
 namespace faultline {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 
 class ServeCommand : public testing::Test {
  protected:
@@ -72,6 +74,24 @@ TEST_F(ServeCommand, AnAuthorityThatDidNotSignItsCertificateIsRefusedByItsName) 
   EXPECT_THAT(said, HasSubstr(file("other/ca.crt") + " cannot vouch for " + file("pki/ctl.crt")));
   EXPECT_THAT(said, HasSubstr("no agent would believe this controller"));
   EXPECT_FALSE(fs::exists(folder_ / "store"));
+}
+
+TEST_F(ServeCommand, ADamagedLogOfItsStoreIsSaidAndServedOn) {
+  const std::string store = file("store/faultline.db");
+  fs::create_directories(folder_ / "store");
+  ASSERT_TRUE(Store::open(store, Access::read_write).ok());
+  {
+    const auto open = Store::open(store, Access::read_write);
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE((*open)->put_value("name", std::to_string(i)).ok());
+    fs::copy_file(store + "-wal", file("log"));  // as a controller that is killed leaves it
+  }
+  fs::copy_file(file("log"), store + "-wal");
+  EXPECT_THAT(refused("ctl.crt", "ctl.key"), Not(HasSubstr("damaged")));
+  fs::copy_file(file("log"), store + "-wal");
+  std::fstream(store + "-wal", std::ios::in | std::ios::out | std::ios::binary).seekp(100).put('!');
+  const std::string said = refused("ctl.crt", "ctl.key");
+  EXPECT_THAT(said, HasSubstr("faultline.db-wal is damaged in its record 1"));
+  EXPECT_THAT(said, HasSubstr("no-cluster"));
 }
 
 TEST_F(ServeCommand, OneOfSeveralAuthoritiesIsEnough) {

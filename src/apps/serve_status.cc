@@ -16,6 +16,7 @@ Health ServeStatus::health() {
     health.reasons.push_back("the store cannot be written; nothing is acted on: " +
                              state.store_error);
   }
+  if (!found_at_start_.empty()) health.reasons.push_back(found_at_start_);
   return health;
 }
 

@@ -10,9 +10,13 @@ namespace faultline {
 
 class ServeStatus final : public StatusSource {
  public:
-  /// All must outlive it.
-  ServeStatus(const Controller& controller, const Counters& counters, const Clock& clock)
-      : controller_(controller), counters_(counters), clock_(clock) {}
+  /// All must outlive it. `found_at_start` is worth knowing until the next start; "": nothing.
+  ServeStatus(const Controller& controller, const Counters& counters, const Clock& clock,
+              std::string found_at_start)
+      : controller_(controller),
+        counters_(counters),
+        clock_(clock),
+        found_at_start_(std::move(found_at_start)) {}
   Health health() override;
   std::vector<Metric> metrics() override;
 
@@ -20,6 +24,7 @@ class ServeStatus final : public StatusSource {
   const Controller& controller_;
   const Counters& counters_;
   const Clock& clock_;
+  const std::string found_at_start_;
 };
 
 }  // namespace faultline

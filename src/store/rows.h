@@ -1,5 +1,5 @@
-// Turning rows with a JSON body into nouns. A body that does not read is an error that names its
-// row, never a crash.
+// Turning rows with a JSON body into nouns. A body that does not read is an error that names the
+// file, never a crash.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,10 +18,7 @@ using Decode = Result<Noun> (*)(const nlohmann::json&);
 template <class Noun>
 Result<Noun> decode_body(const std::string& body, Decode<Noun> decode) {
   const auto json = parse_json(body);
-  if (!json) return json.error().with_context("stored body");
-  auto noun = decode(*json);
-  if (!noun) return noun.error().with_context("stored body");
-  return noun;
+  return json ? decode(*json) : Result<Noun>(json.error());
 }
 
 /// Every row's column 0 as a noun.
@@ -33,7 +30,7 @@ Result<std::vector<Noun>> read_all(Statement statement, Decode<Noun> decode) {
     if (!row) return row.error();
     if (!*row) return nouns;
     auto noun = decode_body<Noun>(statement.text(0), decode);
-    if (!noun) return noun.error();
+    if (!noun) return statement.damaged_row(noun.error());
     nouns.push_back(std::move(noun).value());
   }
 }

@@ -9,7 +9,19 @@ namespace {
 // up.
 constexpr int busy_timeout_ms = 5000;
 
+Error damaged_store(sqlite3* handle, const std::string& how) {
+  const char* file = sqlite3_db_filename(handle, "main");
+  return damaged(how).with_context(file == nullptr ? "" : file);
+}
+
 }  // namespace
+
+Error damaged(const std::string& how) {
+  return {ErrorCode::corrupt,
+          "the store is damaged: move it aside, with its -wal, and put back a copy made by "
+          "`faultline store backup` (" +
+              how + ")"};
+}
 
 Error error_of(sqlite3* handle) {
   const std::string text = sqlite3_errmsg(handle);
@@ -17,11 +29,7 @@ Error error_of(sqlite3* handle) {
     case SQLITE_FULL:
       return {ErrorCode::exhausted, "the store's disk is full: free space on it (" + text + ")"};
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      return {ErrorCode::corrupt,
-              "the store is damaged: move it aside and put back a copy made by `faultline store "
-              "backup` (" +
-                  text + ")"};
+    case SQLITE_NOTADB: return damaged_store(handle, text);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {
@@ -39,7 +47,10 @@ Error error_of(sqlite3* handle) {
     case SQLITE_IOERR:
       return {ErrorCode::unavailable,
               "reading or writing the store failed: is its disk well? (" + text + ")"};
-    default: return {ErrorCode::internal, "store: " + text};
+    default:
+      // Bodies are read by SQL too, and are written as JSON alone.
+      if (text == "malformed JSON") return damaged_store(handle, "a record is not JSON");
+      return {ErrorCode::internal, "store: " + text};
   }
 }
 
@@ -77,6 +88,10 @@ std::string Statement::text(int column) const {
   if (bytes == nullptr) return {};
   return {reinterpret_cast<const char*>(bytes),
           static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
+}
+
+Error Statement::damaged_row(const Error& error) const {
+  return damaged_store(sqlite3_db_handle(handle_), "a record cannot be read: " + error.message);
 }
 
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }

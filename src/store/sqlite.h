@@ -39,6 +39,8 @@ class Statement {
 
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
+  /// What to say of this row, whose text was `error` to read.
+  [[nodiscard]] Error damaged_row(const Error& error) const;
 
  private:
   sqlite3_stmt* handle_;
@@ -72,6 +74,9 @@ class Database {
   std::map<const char*, sqlite3_stmt*> prepared_;
   std::optional<FileId> log_;  // the write-ahead log as it was seen first
 };
+
+/// corrupt, with what to do. `how` is for whoever looks into it.
+Error damaged(const std::string& how);
 
 /// The current error of `handle` as a value: full disk, damage, busy and the rest told apart, with
 /// what to do.

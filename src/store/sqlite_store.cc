@@ -189,11 +189,11 @@ Result<std::vector<ActionRecord>> read_actions(sqlite::Statement statement) {
     if (!row) return row.error();
     if (!*row) return records;
     auto action = sqlite::decode_body<Action>(statement.text(0), action_from_json);
-    if (!action) return action.error();
+    if (!action) return statement.damaged_row(action.error());
     ActionRecord record{std::move(action).value(), Instant{Duration{statement.integer(1)}}, {}};
     if (const std::string body = statement.text(2); !body.empty()) {
       auto outcome = sqlite::decode_body<Outcome>(body, outcome_from_json);
-      if (!outcome) return outcome.error();
+      if (!outcome) return statement.damaged_row(outcome.error());
       record.outcome = std::move(outcome).value();
     }
     records.push_back(std::move(record));

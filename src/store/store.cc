@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include "base/small_file.h"
 #include "store/schema.h"
 #include "store/sqlite_store.h"
 
@@ -10,11 +11,12 @@ namespace {
 /// start may take.
 constexpr std::uintmax_t full_check_bytes_max = 32ULL << 20;
 
-Error damaged(const std::string& how) {
-  return {ErrorCode::corrupt,
-          "the store is damaged: move it aside, with its -wal, and put back a copy made by "
-          "`faultline store backup` (" +
-              how + ")"};
+using sqlite::damaged;
+
+/// SQLite's own complaints name the file already.
+Error in_file(const Error& error, const std::filesystem::path& file) {
+  const bool named = error.message.find(file.filename().string()) != std::string::npos;
+  return named ? error : error.with_context(file.string());
 }
 
 /// 0 if there is none.
@@ -28,6 +30,27 @@ std::uintmax_t bytes_of(const std::filesystem::path& file) {
 Status check_not_emptied(const std::filesystem::path& file) {
   if (bytes_of(file) > 0 || bytes_of(file.string() + "-wal") == 0) return ok_status();
   return damaged("it is empty or missing, and its log is not");
+}
+
+/// A store begins its life in its log: until that is written back for the first time, the database
+/// is one empty page. Copied without its log it looks like a new one.
+Status check_log_came_along(const std::filesystem::path& file) {
+  constexpr std::size_t log_mode_at = 18;  // in the head of 100 bytes
+  constexpr char log_mode = 2;
+  constexpr std::uintmax_t first_page_bytes_max = 65536;
+  std::error_code ignored;
+  if (std::filesystem::exists(file.string() + "-wal", ignored)) return ok_status();
+  if (bytes_of(file) > first_page_bytes_max) return ok_status();
+  const auto read = read_small_file(file, first_page_bytes_max);
+  if (!read || read->size() < 512 || (*read)[log_mode_at] != log_mode) return ok_status();
+  // The kind of the first page's tree, and how many entries it has: none, so no table.
+  const bool empty = (*read)[100] == 0x0d && (*read)[103] == 0 && (*read)[104] == 0;
+  if (!empty) return ok_status();
+  return Error{
+      ErrorCode::corrupt,
+      "all that was in it was in its log, " + file.string() +
+          "-wal, which is not there: copy both while `faultline serve` is stopped, or make "
+          "the copy with `faultline store backup`; if it never was in use, remove it"};
 }
 
 /// SQLite reads what is missing of the last page as zeros. While there is a log, a page that is
@@ -83,14 +106,13 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file, Ac
     return Error{ErrorCode::invalid_argument,
                  file.string() + " is not a file: --store names the database itself"};
   }
-  if (const auto there = check_not_emptied(file); !there)
-    return there.error().with_context(file.string());
+  if (const auto there = check_not_emptied(file); !there) return in_file(there.error(), file);
+  if (const auto whole = check_log_came_along(file); !whole) return in_file(whole.error(), file);
   auto database = sqlite::Database::open(file, read_only);
   if (!database) return database.error();
   if (const auto intact = check_intact(**database, file); !intact)
-    return intact.error().with_context(file.string());
-  if (const auto ours = sqlite::check_ours(**database); !ours)
-    return ours.error().with_context(file.string());
+    return in_file(intact.error(), file);
+  if (const auto ours = sqlite::check_ours(**database); !ours) return in_file(ours.error(), file);
   // Who may write the store may approve and return: it is its owner's alone
   // (docs/decisions/0005-people.md).
   if (!read_only)
@@ -98,7 +120,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file, Ac
         file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
   const auto ready =
       read_only ? sqlite::check_readable(**database) : prepare_for_writing(**database, file);
-  if (!ready) return ready.error().with_context(file.string());
+  if (!ready) return in_file(ready.error(), file);
   return std::unique_ptr<Store>(new SqliteStore(std::move(database).value()));
 }
 

@@ -65,6 +65,26 @@ INSTANTIATE_TEST_SUITE_P(
           fs::remove_all(file.parent_path().string() + "-away");
         }));
 
+TEST_F(StoreTest, ACopyWithoutItsLogIsNoNewStore) {
+  auto store = open();
+  ASSERT_TRUE(store->append_events({event(1)}).ok());
+  const fs::path copy = folder_ / "copy.db";
+  fs::copy_file(file_, copy);
+  const std::string before = read_bytes(copy);
+  for (const Access access : {Access::read_only, Access::read_write}) {
+    const auto opened = Store::open(copy, access);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.error().code, ErrorCode::corrupt);
+    EXPECT_NE(opened.error().message.find("copy.db-wal, which is not there"), std::string::npos);
+    EXPECT_NE(opened.error().message.find("faultline store backup"), std::string::npos);
+  }
+  EXPECT_EQ(read_bytes(copy), before);
+  fs::copy_file(file_.string() + "-wal", copy.string() + "-wal");
+  const auto whole = Store::open(copy, Access::read_write);
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  EXPECT_EQ((*whole)->events({})->size(), 1U);
+}
+
 TEST_F(StoreTest, AFileThatIsPutBackIsTheSameStore) {
   auto store = open();
   fs::rename(file_, folder_ / "away.db");

@@ -1,0 +1,113 @@
+#include "store/write_ahead_log.h"
+
+#include <array>
+
+#include "base/small_file.h"
+
+namespace faultline {
+namespace {
+
+// https://www.sqlite.org/fileformat2.html#walformat
+constexpr std::size_t head_bytes = 32;
+constexpr std::size_t frame_head_bytes = 24;
+constexpr std::uint32_t magic_little_endian = 0x377f0682;
+constexpr std::uint32_t page_bytes_default = 4096;
+constexpr std::uint32_t page_bytes_max = 65536;
+/// A log is written back at 4 MiB; while a reader holds it up it grows. Above this a look at it
+/// would cost too much of a start.
+constexpr std::uint64_t log_bytes_max = 64ULL << 20;
+
+std::uint32_t word(std::string_view bytes, std::size_t at, bool little_endian = false) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto byte = static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + i]));
+    value |= byte << 8 * (little_endian ? i : 3 - i);
+  }
+  return value;
+}
+
+using Pair = std::array<std::uint32_t, 2>;
+
+Pair pair_at(std::string_view bytes, std::size_t at) {
+  return {word(bytes, at), word(bytes, at + 4)};
+}
+
+/// Goes on with SQLite's running checksum.
+Pair add_checksum(Pair sum, std::string_view bytes, bool little_endian) {
+  for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+    sum[0] += word(bytes, at, little_endian) + sum[1];
+    sum[1] += word(bytes, at + 4, little_endian) + sum[0];
+  }
+  return sum;
+}
+
+struct Head {
+  bool whole = false;
+  bool little_endian = false;
+  std::uint32_t page_bytes = page_bytes_default;
+  Pair salt{};
+  Pair checksum{};
+};
+
+Head read_head(std::string_view log) {
+  Head head;
+  head.little_endian = word(log, 0) == magic_little_endian;
+  head.checksum = add_checksum({}, log.substr(0, head_bytes - 8), head.little_endian);
+  head.whole = head.checksum == pair_at(log, head_bytes - 8);
+  if (head.whole) head.page_bytes = word(log, 8);
+  // Of the first frame, where the head itself is damaged.
+  const std::size_t salt_at = head.whole ? 16 : head_bytes + 8;
+  if (log.size() >= salt_at + 8) head.salt = pair_at(log, salt_at);
+  return head;
+}
+
+}  // namespace
+
+std::optional<LogBreak> find_log_break(std::string_view log) {
+  if (log.size() < head_bytes) return std::nullopt;
+  const Head head = read_head(log);
+  if (head.page_bytes < 512 || head.page_bytes > page_bytes_max) return std::nullopt;
+  const std::size_t frame_bytes = frame_head_bytes + head.page_bytes;
+  Pair sum = head.checksum;
+  bool broken = !head.whole;
+  bool break_commits = false;
+  LogBreak found;
+  std::uint64_t number = 0;
+  for (std::size_t at = head_bytes; at + frame_bytes <= log.size(); at += frame_bytes) {
+    const std::string_view frame = log.substr(at, frame_bytes);
+    ++number;
+    // What is left of an earlier use of the file has another salt.
+    const bool of_this_log = pair_at(frame, 8) == head.salt;
+    const bool commits = of_this_log && word(frame, 4) != 0;
+    if (broken) {
+      found.commits += commits ? 1 : 0;
+      continue;
+    }
+    sum = add_checksum(sum, frame.substr(0, 8), head.little_endian);
+    sum = add_checksum(sum, frame.substr(frame_head_bytes), head.little_endian);
+    if (of_this_log && sum == pair_at(frame, 16)) continue;
+    broken = true;
+    break_commits = commits;
+    found.frame = number;
+  }
+  // One alone may be the last, which a crash has left unfinished and nobody was promised.
+  const bool promised = found.commits + (break_commits ? 1 : 0) > 1;
+  return promised && found.commits > 0 ? std::optional(found) : std::nullopt;
+}
+
+std::string check_log(const std::filesystem::path& file) {
+  const std::filesystem::path log = file.string() + "-wal";
+  const auto bytes = read_small_file(log, log_bytes_max);
+  const auto found = bytes ? find_log_break(*bytes) : std::nullopt;
+  if (!found) return {};
+  const std::filesystem::path kept = log.string() + ".damaged";
+  std::error_code error;
+  std::filesystem::copy_file(log, kept, std::filesystem::copy_options::overwrite_existing, error);
+  return log.string() + " is damaged in its record " + std::to_string(found->frame) +
+         ": at least " + std::to_string(found->commits) +
+         " commits after it are lost, the latest events and acts among them" +
+         (error ? "" : " (the log is kept as " + kept.string() + ")") +
+         ": look at the disk, and compare `faultline nodes` with the scheduler";
+}
+
+}  // namespace faultline

@@ -1,0 +1,114 @@
+// A write-ahead log that is damaged in its midst: SQLite takes what is before the damage, and says
+// nothing.
+#include "store/write_ahead_log.h"
+
+#include <set>
+
+#include "base/rng.h"
+#include "base/small_file.h"
+#include "store/sqlite.h"
+#include "store/store_fixture.h"
+
+namespace faultline {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t head_bytes = 32;
+constexpr std::size_t frame_bytes = 24 + 4096;
+
+class WriteAheadLogTest : public StoreTest {
+ protected:
+  static constexpr std::size_t event_count = 10;  // each a commit
+
+  void SetUp() override {
+    StoreTest::SetUp();
+    open().reset();  // the schema is in the database, so that the log holds the commits alone
+    store_ = open();
+    for (std::size_t i = 0; i < event_count; ++i)
+      ASSERT_TRUE(store_->append_events({event(static_cast<int>(i))}).ok());
+    database_ = bytes_of(file_);
+    log_ = bytes_of(log_of(file_));
+  }
+  static fs::path log_of(const fs::path& file) { return file.string() + "-wal"; }
+  static std::string bytes_of(const fs::path& file) {
+    return read_small_file(file, 64 << 20).value();
+  }
+  /// What SQLite takes of this log.
+  std::size_t events_with(const std::string& log) {
+    const fs::path copy = folder_ / "copy.db";
+    for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(copy.string() + suffix);
+    EXPECT_TRUE(write_small_file(copy, database_, false).ok());
+    EXPECT_TRUE(write_small_file(log_of(copy), log, false).ok());
+    const auto store = Store::open(copy, Access::read_write);
+    EXPECT_TRUE(store.ok()) << store.error().message;
+    return store.ok() ? (*store)->events({}).value().size() : 0;
+  }
+  std::string with_damage(std::size_t at) const {
+    std::string damaged = log_;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+    return damaged;
+  }
+
+  std::unique_ptr<Store> store_;  // open, or the log would be gone
+  std::string database_, log_;
+};
+
+TEST_F(WriteAheadLogTest, WhatIsWholeOrCutAtItsEndIsWell) {
+  EXPECT_FALSE(find_log_break(log_));
+  for (std::size_t bytes = 0; bytes < log_.size(); bytes += 1000)
+    EXPECT_FALSE(find_log_break(std::string_view(log_).substr(0, bytes))) << bytes;
+  EXPECT_FALSE(find_log_break(std::string(10'000, '\0')));
+}
+
+// Wherever a byte changes, whoever loses more than the last commit hears of it, and nobody else.
+TEST_F(WriteAheadLogTest, DamageAnywhereIsFoundIfItHidesMoreThanTheLastCommit) {
+  Rng rng(11);
+  std::set<std::size_t> places{0, 5, 8, 16, 24, 31};
+  for (std::size_t at = head_bytes; at < log_.size(); at += 3 * frame_bytes)
+    places.insert({at, at + 4, at + 8, at + 16, at + 24});
+  for (int i = 0; i < 30; ++i) places.insert(rng.below(log_.size()));
+  int found_count = 0;
+  for (const std::size_t at : places) {
+    SCOPED_TRACE(at);
+    const std::string damaged = with_damage(at);
+    const auto found = find_log_break(damaged);
+    const std::size_t lost = event_count - events_with(damaged);
+    if (lost > 2) {
+      ASSERT_TRUE(found);
+    }
+    if (!found) continue;
+    ++found_count;
+    EXPECT_GE(lost, found->commits);
+    EXPECT_LE(lost, found->commits + 1);  // that with the damage
+    EXPECT_EQ(found->frame, at < head_bytes ? 0 : (at - head_bytes) / frame_bytes + 1);
+  }
+  EXPECT_GT(found_count, 20);
+}
+
+TEST_F(WriteAheadLogTest, WhatIsLeftOfAnEarlierUseIsNoDamage) {
+  auto database = sqlite::Database::open(file_, false);
+  ASSERT_TRUE((*database)->execute("PRAGMA wal_checkpoint(RESTART)").ok());
+  ASSERT_TRUE((*database)->execute("PRAGMA user_version = 3").ok());  // from the start of the log
+  const std::string log = bytes_of(log_of(file_));
+  ASSERT_EQ(log.size(), log_.size());
+  ASSERT_NE(log, log_);
+  EXPECT_FALSE(find_log_break(log));
+}
+
+TEST_F(WriteAheadLogTest, ADamagedLogIsKeptAndSaidOnce) {
+  const std::string damaged = with_damage(head_bytes + frame_bytes + 100);
+  const fs::path copy = folder_ / "copy.db";
+  ASSERT_TRUE(write_small_file(copy, database_, false).ok());
+  EXPECT_EQ(check_log(copy), "");  // no log
+  ASSERT_TRUE(write_small_file(log_of(copy), log_, false).ok());
+  EXPECT_EQ(check_log(copy), "");
+  ASSERT_TRUE(write_small_file(log_of(copy), damaged, false).ok());
+  const std::string said = check_log(copy);
+  EXPECT_NE(said.find("copy.db-wal is damaged in its record 2"), std::string::npos) << said;
+  EXPECT_NE(said.find("commits after it are lost"), std::string::npos) << said;
+  EXPECT_EQ(bytes_of(log_of(copy).string() + ".damaged"), damaged);
+}
+
+}  // namespace
+}  // namespace faultline
