@@ -266,5 +266,27 @@ TEST_F(SignatureCases, NothingThatVectorscanSeesOnACaseLineIsRefusedByRe2) {
   }
 }
 
+/// A user may name a file as the kernel words its errors, and the kernel prints the name: as a
+/// quotation, it must not say anything of the node. That the driver's own lines begin with "NVRM: "
+/// is for the decoder to check.
+TEST_F(SignatureCases, NothingDecisiveIsReadInWhatAKernelLineQuotes) {
+  for (const auto& [path, file] : files_) {
+    for (const auto& block : file.blocks) {
+      const Signature* signature = catalog_->signature(block.signature);
+      if (signature == nullptr || signature->layer != Layer::kernel ||
+          signature->strength != Strength::decisive || signature->role != Role::root ||
+          signature->pattern.starts_with("NVRM: "))
+        continue;
+      for (const auto& line : block.lines) {
+        if (!line.fires) continue;
+        const auto body = line.text.substr(parse_system_prefix(line.text).body);
+        check_quiet(
+            *signature,
+            {false, "overlayfs: failed to resolve '/tmp/" + body + "': -2", {}, line.place});
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace faultline
