@@ -24,6 +24,7 @@ Outbox::Outbox(std::string node, Spool& spool, Uplink& uplink, const Clock& cloc
       clock_(clock),
       counters_(counters),
       limits_(limits),
+      link_(counters),
       batch_events_(limits.batch_events_max) {}
 
 void Outbox::add(Event event) {
@@ -74,6 +75,8 @@ bool Outbox::send_batch(Duration deadline) {
     }
   }
   const Status sent = events.empty() ? ok_status() : uplink_.send(events, deadline);
+  const bool refused = !sent.ok() && sent.error().code == ErrorCode::invalid_argument;
+  if (!refused) link_.batch(sent);
   if (sent.ok()) {
     spool_.acknowledge(batch);
     counters_.add("agent_events_sent_total", events.size());
@@ -81,9 +84,8 @@ bool Outbox::send_batch(Duration deadline) {
     failures_ = 0;
     return true;
   }
-  const bool refused = sent.error().code == ErrorCode::invalid_argument;
   if (!refused) {
-    failed(sent.error());
+    pause_batches();
     return false;
   }
   // One event that the controller will never take must not stop all others: halve until it stands
@@ -99,9 +101,7 @@ bool Outbox::send_batch(Duration deadline) {
   return true;
 }
 
-void Outbox::failed(const Error& error) {
-  counters_.add("agent_uplink_failures_total");
-  if (failures_ == 0) spdlog::warn("controller: {}; events are kept and sent later", error.message);
+void Outbox::pause_batches() {
   const int doublings = std::min(failures_++, 16);
   const Duration pause = std::min(limits_.pause_max, limits_.pause_min * (1 << doublings));
   // A fifth earlier or later: ten thousand agents must not come back in the same moment.
@@ -123,12 +123,12 @@ bool Outbox::beat() {
   const Status beat =
       uplink_.heartbeat(clock_.now(), tell_counters ? counters_.snapshot() : CounterValues{});
   if (beat.ok() && tell_counters) counters_due_ = now + limits_.counters_every;
+  link_.heartbeat(beat, now);
   if (!beat.ok()) {
-    failed(beat.error());
+    pause_batches();
   } else if (!reached_) {
     // Not after the refusal of a batch: a controller that is up and stores nothing keeps its
     // pauses.
-    spdlog::info("controller: connected again");
     failures_ = 0;
     quiet_until_ = now;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/link_report.h"
 #include "agent/ports.h"
 #include "agent/spool.h"
 #include "base/clock.h"
@@ -47,7 +48,7 @@ class Outbox {
   bool send_batch(Duration deadline);
   /// The heartbeat, if it is due. False if the controller could not be reached when last tried.
   bool beat();
-  void failed(const Error& error);
+  void pause_batches();
   void add_dropped();
 
   std::string node_;
@@ -56,6 +57,7 @@ class Outbox {
   const Clock& clock_;
   Counters& counters_;
   Limits limits_;
+  LinkReport link_;
   std::vector<std::string> added_;
   std::size_t
       batch_events_;  // shrinks while the controller refuses a batch, to find the event at fault

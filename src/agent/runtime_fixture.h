@@ -2,13 +2,10 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 #include <stdlib.h>
 
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,33 +52,6 @@ subject = "rank"
 note = "n"
 source = "s"
 )";
-
-/// What is written to the program's own log while this lives.
-class OwnLog {
- public:
-  OwnLog() {
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
-    auto logger = std::make_shared<spdlog::logger>("test", std::move(sink));
-    logger->set_pattern("%l: %v");
-    spdlog::set_default_logger(std::move(logger));
-  }
-  ~OwnLog() { spdlog::set_default_logger(before_); }
-  OwnLog(const OwnLog&) = delete;
-  OwnLog& operator=(const OwnLog&) = delete;
-  /// The lines that have `part`.
-  [[nodiscard]] std::vector<std::string> lines(const std::string& part) const {
-    std::vector<std::string> found;
-    std::istringstream all(text_.str());
-    for (std::string line; std::getline(all, line);) {
-      if (line.find(part) != std::string::npos) found.push_back(line);
-    }
-    return found;
-  }
-
- private:
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::ostringstream text_;
-};
 
 /// Lines put in by hand. What a run of the agent has not read, the next one gets through the
 /// cursor.

@@ -1,18 +1,13 @@
 #include "adapters/grpc/client.h"
 
-#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/resource_quota.h>
-#include <grpcpp/security/credentials.h>
 
 #include <deque>
 #include <utility>
 
-#include "adapters/grpc/peer.h"
+#include "adapters/grpc/channel.h"
 #include "adapters/grpc/server.h"
-#include "adapters/grpc/status_codes.h"
 #include "base/backoff.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -27,7 +22,8 @@ constexpr std::size_t batch_bytes_target =
     256 * 1024;  // well below message_bytes_max, and small in the agent's memory
 constexpr std::size_t batch_events_target = 2048;
 constexpr std::size_t rulings_kept_max = 256;
-constexpr std::size_t client_memory_bytes_max = std::size_t{8} << 20;
+constexpr Duration certificate_interval =
+    std::chrono::hours{24};  // between two warnings of its end
 constexpr Duration heartbeat_deadline = std::chrono::seconds{2};
 constexpr Duration status_deadline =
     std::chrono::seconds{1};  // for the reason, once the stream is broken
@@ -35,67 +31,6 @@ constexpr Duration status_deadline =
 gpr_timespec from_now(Duration duration) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                       gpr_time_from_nanos(duration.count(), GPR_TIMESPAN));
-}
-
-grpc::ChannelArguments small_channel(const ControllerAddress& controller) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(message_bytes_max);
-  arguments.SetMaxSendMessageSize(message_bytes_max);
-  // What to try again and when is ours to say, and every part left out is memory saved on each
-  // node.
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_ENABLE_CENSUS, 0);
-  arguments.SetInt(GRPC_ARG_ENABLE_CHANNELZ, 0);
-  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL,
-                   1);  // a new connection must not meet the old one's state
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
-  grpc::ResourceQuota quota("agent");
-  quota.Resize(client_memory_bytes_max);
-  arguments.SetResourceQuota(quota);
-  if (controller.tls && !controller.name.empty())
-    arguments.SetSslTargetNameOverride(controller.name);
-  return arguments;
-}
-
-struct OpenChannel {
-  std::shared_ptr<grpc::Channel> channel;
-  Duration certificate_left{0};  // 0 without TLS
-};
-
-Result<OpenChannel> open_channel(const ControllerAddress& controller, Instant now) {
-  if (!controller.tls) {
-    if (!is_loopback(controller.address)) {
-      return Error{ErrorCode::invalid_argument,
-                   "going to " + controller.address +
-                       " without certificates is refused: give them (`faultline pki`)"};
-    }
-    return OpenChannel{grpc::CreateCustomChannel(
-        controller.address, grpc::InsecureChannelCredentials(), small_channel(controller))};
-  }
-  const auto text = load_tls(*controller.tls, now);
-  if (!text) return text.error();
-  grpc::SslCredentialsOptions ssl;
-  ssl.pem_root_certs = text->authority;
-  ssl.pem_cert_chain = text->certificate;
-  ssl.pem_private_key = text->key;
-  return OpenChannel{grpc::CreateCustomChannel(controller.address, grpc::SslCredentials(ssl),
-                                               small_channel(controller)),
-                     text->own.not_after - now};
-}
-
-Error error_of(const grpc::Status& status, const ControllerAddress& controller) {
-  const auto code = status.ok() ? ErrorCode::unavailable : from_grpc(status.error_code());
-  std::string why = status.ok() ? "it closed the stream" : printable(status.error_message(), 400);
-  // A refused client certificate reaches a client as a connection that closes, without a word.
-  if (code == ErrorCode::unavailable && controller.tls) {
-    why +=
-        " (if this stays: is our certificate from the controller's authority, and has neither "
-        "ended?)";
-  }
-  return {code, "controller " + controller.address + ": " + why};
 }
 
 /// One stream and all that gRPC needs for it; broken once, it is thrown away. gRPC runs only inside
@@ -233,7 +168,10 @@ Error Connection::reason() {
       return {ErrorCode::unavailable,
               "controller " + controller_.address + ": the stream is broken"};
   }
-  return error_of(status_, controller_);
+  Error error = error_of(status_, controller_);
+  // That would mean that an event is at fault, and cost it.
+  if (error.code == ErrorCode::invalid_argument) error.code = ErrorCode::permission_denied;
+  return error;
 }
 
 Status Connection::open(const std::string& node, Duration deadline) {
@@ -286,6 +224,7 @@ class GrpcUplink::Impl {
   Status ready(Duration deadline);
   Status connect(Duration deadline);
   Error lost(const Error& error);
+  void warn_of_its_end(Duration left);
   Status send_batch(Duration deadline);
   /// Fills the connection's outgoing batch from events[first], returns the index after the last one
   /// taken.
@@ -304,7 +243,8 @@ class GrpcUplink::Impl {
   Duration opened_at_{0};
   Duration next_attempt_{0};
   Duration next_send_{0};  // later than now after the controller said that it is overloaded
-  std::string last_failure_;
+  std::optional<Error> last_failure_;
+  std::optional<Duration> certificate_warned_at_;
   std::deque<Ruling> rulings_;
   std::deque<Ruling> rulings_seen_;  // a new stream tells again what an old one told
 };
@@ -316,10 +256,7 @@ Status GrpcUplink::Impl::ready(Duration deadline) {
     return lost(connection_->reason());
   }
   const Duration now = clock_.monotonic();
-  if (now < next_attempt_) {
-    return Error{ErrorCode::unavailable,
-                 last_failure_ + "; next attempt in " + to_text(next_attempt_ - now)};
-  }
+  if (now < next_attempt_) return *last_failure_;
   return connect(std::min(deadline, options_.connect_deadline));
 }
 
@@ -327,9 +264,7 @@ Status GrpcUplink::Impl::connect(Duration deadline) {
   counters_.add("uplink_connects_total");
   auto channel = open_channel(options_.controller, clock_.now());
   if (!channel) return lost(channel.error());
-  if (options_.controller.tls && channel->certificate_left < options_.certificate_warning) {
-    warn(options_.controller.tls->certificate + " ends in " + to_text(channel->certificate_left));
-  }
+  if (options_.controller.tls) warn_of_its_end(channel->certificate_left);
   connection_ =
       std::make_unique<Connection>(options_.controller, std::move(channel).value().channel);
   opened_at_ = clock_.monotonic();
@@ -337,9 +272,15 @@ Status GrpcUplink::Impl::connect(Duration deadline) {
   if (const Status opened = connection_->open(options_.node, deadline); !opened)
     return lost(opened.error());
   counters_.add("uplink_connections_total");
-  last_failure_.clear();
-  warn("connected to controller " + options_.controller.address);
   return ok_status();
+}
+
+void GrpcUplink::Impl::warn_of_its_end(Duration left) {
+  const Duration now = clock_.monotonic();
+  const bool said = certificate_warned_at_ && now - *certificate_warned_at_ < certificate_interval;
+  if (left >= options_.certificate_warning || said) return;
+  certificate_warned_at_ = now;
+  warn(options_.controller.tls->certificate + " ends in " + to_text(left));
 }
 
 /// Gives the connection up and says when the next one may be tried.
@@ -353,8 +294,7 @@ Error GrpcUplink::Impl::lost(const Error& error) {
     connection_.reset();
   }
   next_attempt_ = now + backoff_.next();
-  if (error.message != last_failure_) warn(error.message);
-  last_failure_ = error.message;
+  last_failure_ = error;
   return error;
 }
 

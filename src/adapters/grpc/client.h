@@ -30,8 +30,8 @@ struct GrpcUplinkOptions {
   Duration backoff_longest =
       std::chrono::seconds{10};  // well below the silence after which an agent counts as lost
   Duration certificate_warning = std::chrono::days{14};
-  /// What a person should see: connected, lost, events refused. Called from the thread that calls
-  /// the uplink.
+  /// What a person should see and no Status tells: events refused, a certificate that ends soon.
+  /// Called from the thread that calls the uplink.
   std::function<void(const std::string&)> warn = {};
 };
 
@@ -44,10 +44,11 @@ class GrpcUplink final : public Uplink {
   ~GrpcUplink() override;
 
   /// ok: every event is durable at the controller, or will never be taken (counted, and told
-  /// through `warn`). unavailable: no connection, perhaps because the wait after the last failure
-  /// is not over; deadline_exceeded: no answer in time, the stream was given up; exhausted: the
-  /// controller has too much to do; permission_denied: it will not have us. In all of these, send
-  /// the same events again later.
+  /// through `warn`). unavailable: no connection; deadline_exceeded: no answer in time, the stream
+  /// was given up; exhausted: the controller has too much to do. permission_denied: it will not
+  /// have us, or we not it; not_found, conflict: our own files are not there or do not fit. While
+  /// the wait after a failure lasts, its error is given again. In all of these, send the same
+  /// events again later.
   Status send(const std::vector<Event>& events, Duration deadline) override;
   Status heartbeat(Instant now, const CounterValues& counters) override;
   std::vector<Ruling> take_rulings() override;

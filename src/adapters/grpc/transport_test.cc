@@ -148,9 +148,15 @@ TEST_F(Transport, AControllerThatHangsCostsADeadlineAndNoMore) {
   EXPECT_EQ(link.send({event_of("n3", 1)}, nothing_comes).error().code,
             ErrorCode::deadline_exceeded);
   const auto waiting = link.send({event_of("n3", 1)}, long_enough);
-  EXPECT_EQ(waiting.error().code, ErrorCode::unavailable);
-  EXPECT_THAT(waiting.error().message, HasSubstr("next attempt in"));
+  EXPECT_EQ(waiting.error().code, ErrorCode::deadline_exceeded) << "as before, until it is tried";
   EXPECT_EQ(counters.get("uplink_connects_total"), 1U);
+}
+
+TEST_F(Transport, ARefusedHelloIsNoFaultOfAnEvent) {
+  start_server();
+  EXPECT_EQ(uplink("../n3").send({event_of("n3", 1)}, long_enough).error().code,
+            ErrorCode::permission_denied)
+      << "invalid_argument would cost the event";
 }
 
 TEST_F(Transport, ReconnectsOnlyAfterTheWaitAndThatGrows) {

@@ -6,6 +6,8 @@ namespace faultline {
 namespace {
 
 using std::chrono::days;
+using std::chrono::hours;
+using std::chrono::seconds;
 using testing::HasSubstr;
 
 class TransportTls : public Transport {};
@@ -59,8 +61,9 @@ TEST_F(TransportTls, ACertificateOfAnotherAuthorityIsRefused) {
   const TlsFiles mixed{folder + "/ca.crt", other + "/n3.crt", other + "/n3.key"};
   const auto sent = uplink("n3", mixed).send({event_of("n3", 1)}, long_enough);
   ASSERT_FALSE(sent.ok());
-  EXPECT_EQ(sent.error().code, ErrorCode::unavailable);
-  EXPECT_THAT(sent.error().message, HasSubstr("from the controller's authority"));
+  EXPECT_EQ(sent.error().code, ErrorCode::permission_denied);
+  EXPECT_THAT(sent.error().message,
+              HasSubstr("is " + mixed.certificate + " from the controller's authority"));
   EXPECT_GT(server_counters.get("grpc_tls_refused_total"), 0U);
   EXPECT_THAT(server_warnings,
               testing::Contains(HasSubstr("refused a TLS handshake: certificate verify failed")));
@@ -69,8 +72,48 @@ TEST_F(TransportTls, ACertificateOfAnotherAuthorityIsRefused) {
   // And the other way round: an agent does not talk to a controller that its authority has not
   // signed.
   const TlsFiles stranger{other + "/ca.crt", folder + "/ctl.crt", folder + "/ctl.key"};
-  EXPECT_FALSE(uplink("n3", stranger).send({event_of("n3", 1)}, long_enough).ok());
+  const auto disbelieved = uplink("n3", stranger).send({event_of("n3", 1)}, long_enough);
+  ASSERT_FALSE(disbelieved.ok());
+  EXPECT_EQ(disbelieved.error().code, ErrorCode::permission_denied);
+  EXPECT_THAT(disbelieved.error().message, HasSubstr("(certificate verify failed)"));
   EXPECT_TRUE(controller.taken().empty());
+}
+
+TEST_F(TransportTls, ARefusalStaysOneUntilItIsTriedAgainAndAControllerThatIsDownIsNone) {
+  make_authority();
+  start_server(files("ctl"));
+  auto& link = uplink("n4", certify("n3", PeerRole::agent));
+  const Status refused = link.heartbeat(clock.now(), {});
+  ASSERT_FALSE(refused.ok());
+  for (int i = 0; i < 3; ++i) {
+    const Status again = link.heartbeat(clock.now(), {});
+    ASSERT_FALSE(again.ok());
+    EXPECT_EQ(again.error().code, ErrorCode::permission_denied);
+    EXPECT_EQ(again.error().message, refused.error().message);
+  }
+  EXPECT_EQ(counters.get("uplink_connects_total"), 1U) << "it waits";
+  server.reset();
+  clock.advance(seconds{60});
+  const Status down = link.heartbeat(clock.now(), {});
+  ASSERT_FALSE(down.ok());
+  EXPECT_EQ(down.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(down.error().message, HasSubstr("Connection refused"));
+  EXPECT_TRUE(warnings.empty()) << "whoever asks has the Status to tell";
+}
+
+TEST_F(TransportTls, OneSideWithoutCertificatesIsToldWhatToDo) {
+  make_authority();
+  start_server(files("ctl"));
+  const Status plain = uplink("n3").heartbeat(clock.now(), {});
+  ASSERT_FALSE(plain.ok());
+  EXPECT_EQ(plain.error().code, ErrorCode::permission_denied);
+  EXPECT_THAT(plain.error().message, HasSubstr("does it want certificates"));
+  server.reset();
+  start_server();
+  const Status secret = uplink("n3", certify("n3", PeerRole::agent)).heartbeat(clock.now(), {});
+  ASSERT_FALSE(secret.ok());
+  EXPECT_EQ(secret.error().code, ErrorCode::permission_denied);
+  EXPECT_THAT(secret.error().message, HasSubstr("does it speak TLS"));
 }
 
 TEST_F(TransportTls, AnEndedCertificateIsToldBeforeTheHandshakeAndRefusedInIt) {
@@ -95,7 +138,7 @@ TEST_F(TransportTls, AnEndedCertificateIsToldBeforeTheHandshakeAndRefusedInIt) {
 
   clock.step_wall(past.now() + days{1});  // an agent whose clock hides it
   EXPECT_EQ(uplink("n3", ended).send({event_of("n3", 1)}, long_enough).error().code,
-            ErrorCode::unavailable);
+            ErrorCode::permission_denied);
   EXPECT_TRUE(controller.taken().empty());
 }
 
@@ -142,6 +185,16 @@ TEST_F(TransportTls, WarnsBeforeACertificateEnds) {
   clock.step_wall(system_clock.now() + days{certificate_days_default - 13});
   ASSERT_TRUE(uplink("n3", n3).send({event_of("n3", 1)}, long_enough).ok());
   EXPECT_THAT(warnings.front(), HasSubstr("n3.crt ends in"));
+  const auto reconnect_after = [&](Duration duration) {
+    server.reset();
+    start_server(files("ctl"));
+    clock.advance(duration);
+    while (!uplinks.front()->heartbeat(clock.now(), {}).ok()) clock.advance(seconds{60});
+  };
+  reconnect_after(hours{20});
+  EXPECT_EQ(warnings.size(), 1U) << "once a day, not with each connection";
+  reconnect_after(hours{4});
+  EXPECT_EQ(warnings.size(), 2U);
 }
 
 TEST_F(TransportTls, RolesAreKeptApart) {
