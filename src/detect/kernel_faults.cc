@@ -85,6 +85,27 @@ Subject subject_of(const Fact& fact, const Catalog& catalog) {
   return placed ? subject : Subject::of_node(node_of(fact.event));
 }
 
+/// A line that does not name its place may have a companion that does: "GPU6 ... Heartbeat timed
+/// out" the driver's Xid with the address, the second line of an out-of-memory kill the first one,
+/// whose control group names the job.
+Subject placed(const Fact& fact, const std::vector<const Fact*>& roots, const Catalog& catalog) {
+  const Subject own = subject_of(fact, catalog);
+  const bool seeks_gpu = own.kind == SubjectKind::node &&
+                         catalog.signature(fact.event.signature)->subject == SubjectKind::gpu;
+  const std::string_view pid = fact.event.field("pid");
+  const bool seeks_job = own == Subject::of_job("unknown") && !pid.empty();
+  if (!seeks_gpu && !seeks_job) return own;
+  for (const Fact* other : roots) {
+    if (seeks_job && other->event.field("pid") != pid) continue;
+    if (seeks_gpu && !names_part(other->event.subject)) continue;
+    if (cause_of(*other, catalog) != cause_of(fact, catalog)) continue;
+    const Duration apart = other->at > fact.at ? other->at - fact.at : fact.at - other->at;
+    const Subject named = subject_of(*other, catalog);
+    if (named != own && apart <= incident_span) return named;
+  }
+  return own;
+}
+
 bool asks_for_node(const Cause* cause) { return concerns_node(cause->remedy); }
 
 bool is_decisive(const Fact& fact, const Catalog& catalog) {
@@ -431,7 +452,7 @@ std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts,
   for (const Fact* fact : sorted.roots) {
     const Cause* cause = cause_of(*fact, catalog);
     if (cause != nullptr && cause->remedy != Remedy::none)
-      parts[subject_of(*fact, catalog)].push_back(fact);
+      parts[placed(*fact, sorted.roots, catalog)].push_back(fact);
   }
   std::vector<KernelFault> faults;
   for (const auto& [subject, roots] : parts) add_bursts(subject, roots, catalog, faults);

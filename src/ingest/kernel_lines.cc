@@ -1,5 +1,7 @@
 #include "ingest/kernel_lines.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "ingest/text_cursor.h"
 
@@ -39,6 +41,11 @@ void fold_sxid_continuation(std::string_view body, Event& event) {
     rest.remove_prefix(data_word.size());
     add_field(event, "data", rest.substr(0, rest.find('}')));
   }
+}
+
+std::size_t driver_continuation(std::string_view line) {
+  const auto blanks = std::min(line.find_first_not_of(" \t"), line.size());
+  return line.substr(blanks).starts_with("NVRM: ") ? blanks : 0;
 }
 
 bool is_driver_remark(std::string_view body) {

@@ -2,6 +2,7 @@
 // counted already.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "model/event.h"
@@ -19,5 +20,9 @@ void fold_sxid_continuation(std::string_view body, Event& event);
 /// limiting GSP RPC ...". They are full of numbers and function names and tell nothing that the Xid
 /// line did not.
 bool is_driver_remark(std::string_view body);
+
+/// The bytes before "NVRM: " if nothing but blanks stands there, else 0. So dmesg and journalctl
+/// write the further lines of one message ("NVRM: The NVIDIA GPU ...", "fallen off the bus").
+std::size_t driver_continuation(std::string_view line);
 
 }  // namespace faultline

@@ -16,6 +16,7 @@ enum class TimeForm {
   none,
   kernel_micros,   // "5678901": microseconds since boot, /dev/kmsg
   kernel_seconds,  // "901233.11": seconds since boot, dmesg
+  unix_seconds,    // "1746061323.123456": seconds since 1970, journalctl -o short-unix
   ctime,           // "Wed Nov  5 11:20:01 2025": dmesg -T, the kernel's time on the wall
   iso,  // "2025-02-11T03:21:44,283302+00:00", with ' ' or 'T', with or without fraction and offset
   month_day,  // "Oct 02 09:14:02": syslog, no year
@@ -48,9 +49,9 @@ struct LinePrefix {
   std::size_t body = 0;
 };
 
-/// Kernel logs and scheduler logs: /dev/kmsg records, dmesg in its forms (raw, -T, -x, iso), syslog
-/// (RFC 3164 and 5424, ISO dates), journal (short, short-iso), slurmctld and slurmd. What is none
-/// of these is all body.
+/// Kernel logs and scheduler logs: /dev/kmsg records, dmesg in its forms (raw, -T, -x, -d, -H,
+/// iso), syslog (RFC 3164 and 5424, ISO dates), journal (its short forms), talosctl dmesg,
+/// slurmctld and slurmd. What is none of these is all body.
 LinePrefix parse_system_prefix(std::string_view line);
 
 /// A line that belongs to the record before it: " SUBSYSTEM=pci" of /dev/kmsg.

@@ -18,6 +18,8 @@ using std::chrono::year_month_day;
 constexpr auto month_names = std::to_array<std::string_view>(
     {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"});
 
+constexpr std::int64_t seconds_max = 9'000'000'000;  // 64-bit nanoseconds hold as many
+
 constexpr int years_back_max = 8;  // 29 February comes back at the latest after eight years
 
 struct MonthDay {
@@ -123,6 +125,21 @@ std::optional<Instant> from_clock(std::string_view text, const TimeReference& re
   return today <= reference.reference + std::chrono::minutes{5} ? today : today - days{1};
 }
 
+/// "901233.11".
+std::optional<Duration> seconds_of(std::string_view text) {
+  const auto point = text.find('.');
+  const auto whole = parse_number<std::int64_t>(text.substr(0, point));
+  if (!whole || *whole > seconds_max || point == std::string_view::npos) return std::nullopt;
+  std::int64_t nanoseconds = 0;
+  std::int64_t unit = 100'000'000;
+  for (const char c : text.substr(point + 1)) {
+    if (!is_digit(c)) return std::nullopt;
+    nanoseconds += (c - '0') * unit;
+    unit /= 10;
+  }
+  return *whole * std::chrono::seconds{1} + Duration{nanoseconds};
+}
+
 std::optional<Instant> from_boot(TimeForm form, std::string_view text,
                                  const TimeReference& reference) {
   const auto since_boot = time_since_boot(form, text);
@@ -136,6 +153,9 @@ std::optional<Instant> read_time(TimeForm form, std::string_view text,
     case TimeForm::none: return std::nullopt;
     case TimeForm::kernel_micros:
     case TimeForm::kernel_seconds: return from_boot(form, text, reference);
+    case TimeForm::unix_seconds:
+      if (const auto since = seconds_of(text)) return Instant{} + *since;
+      return std::nullopt;
     case TimeForm::ctime: return from_ctime(text, reference);
     case TimeForm::iso: return from_iso(text, reference);
     case TimeForm::month_day: return from_month_day(text, reference);
@@ -158,19 +178,8 @@ std::optional<Duration> time_since_boot(TimeForm form, std::string_view text) {
     return *micros * std::chrono::microseconds{1};
   }
   if (form != TimeForm::kernel_seconds) return std::nullopt;
-  const auto point = text.find('.');
-  const auto whole = parse_number<std::int64_t>(text.substr(0, point));
-  if (!whole || *whole > time_distance_max / std::chrono::seconds{1} ||
-      point == std::string_view::npos)
-    return std::nullopt;
-  std::int64_t nanoseconds = 0;
-  std::int64_t unit = 100'000'000;
-  for (const char c : text.substr(point + 1)) {
-    if (!is_digit(c)) return std::nullopt;
-    nanoseconds += (c - '0') * unit;
-    unit /= 10;
-  }
-  return *whole * std::chrono::seconds{1} + Duration{nanoseconds};
+  const auto since = seconds_of(text);
+  return since && *since <= time_distance_max ? since : std::nullopt;
 }
 
 LineTime resolve_time(TimeForm form, std::string_view text, const TimeReference& reference) {

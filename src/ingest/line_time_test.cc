@@ -45,6 +45,7 @@ TEST_F(LineTimes, ReadsEveryForm) {
   EXPECT_EQ((*this)(TimeForm::glog, "205 18:11:06.375750231"), "2026-02-05T18:11:06.375750Z");
   EXPECT_EQ((*this)(TimeForm::glog, "1129 19:50:15.346000"), "2025-11-29T19:50:15.346000Z");
   EXPECT_EQ((*this)(TimeForm::clock, "11:58:03.102"), "2026-03-01T11:58:03.102000Z");
+  EXPECT_EQ((*this)(TimeForm::unix_seconds, "1772366283.5"), "2026-03-01T11:58:03.500000Z");
   EXPECT_EQ((*this)(TimeForm::none, ""), "-");
 }
 
@@ -89,6 +90,8 @@ TEST_F(LineTimes, AbsurdTimesAreSuspectAndNothingElse) {
   EXPECT_EQ((*this)(TimeForm::glog, "9999 99:99:99"), "- suspect");
   EXPECT_EQ((*this)(TimeForm::clock, "29:58:03"), "- suspect");
   EXPECT_EQ((*this)(TimeForm::kernel_micros, "18446744073709551615"), "- suspect");
+  EXPECT_EQ((*this)(TimeForm::unix_seconds, "9999999999.999999"), "- suspect");
+  EXPECT_EQ((*this)(TimeForm::unix_seconds, "0000000000.000000"), "- suspect");
   EXPECT_EQ((*this)(TimeForm::kernel_seconds, "9999999999.999999999"), "- suspect");
 }
 

@@ -109,6 +109,7 @@ class LogDecoder::Impl {
   LauncherTable table_;
   std::uint64_t block_first_line_ = 0;  // lines scanned before the block
   bool last_was_kmsg_ = false;
+  bool last_was_driver_ = false;
   GapCount too_long_{"too_long"};
   GapCount binary_{"binary"};
 
@@ -159,7 +160,12 @@ void LogDecoder::Impl::take_line(const Line& line) {
       return;
     }
   }
-  block_.add(line.text, prefix.body, prefix.sequence.value_or(line.offset));
+  std::size_t head = prefix.body;
+  if (kernel()) {
+    if (last_was_driver_ && head == 0) head = driver_continuation(line.text);
+    last_was_driver_ = line.text.substr(head).starts_with("NVRM:");
+  }
+  block_.add(line.text, head, prefix.sequence.value_or(line.offset));
   if (block_.text().size() >= block_bytes_max) scan_block();
 }
 

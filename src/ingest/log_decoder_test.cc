@@ -294,6 +294,18 @@ TEST_F(LogDecoderTest, TheDriversTablesAreNoEvents) {
   EXPECT_EQ(signatures(events), Texts{});
 }
 
+TEST_F(LogDecoderTest, AMessageOfTheDriverMayHaveSeveralLines) {
+  const std::string rest =
+      "               NVRM: (PCI ID: 10de:26b5) installed in this system has\n"
+      "               NVRM: fallen off the bus and is not responding to commands.\n";
+  const auto events = decode(kernel_origin(), "[10.0] NVRM: The NVIDIA GPU 0000:b3:00.0\n" + rest);
+  ASSERT_EQ(signatures(events), Texts{"nvrm.fallenoff.init"});
+  EXPECT_EQ(events[0].subject.text(), "gpu:n3/0000:b3:00.0");
+  // Behind another's message the same blanks are that one's words.
+  EXPECT_TRUE(
+      decode(kernel_origin(), "[10.0] overlayfs: failed to resolve '/tmp/x\n" + rest).empty());
+}
+
 TEST_F(LogDecoderTest, KmsgContinuationLinesAreNotScanned) {
   const auto events =
       decode(kernel_origin(),

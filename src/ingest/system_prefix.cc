@@ -49,6 +49,12 @@ void take_caller(TextCursor& cursor) {
   cursor = ahead;
 }
 
+/// " <    0.000013>" of dmesg -d: since the line before.
+void take_delta(TextCursor& cursor) {
+  TextCursor ahead = cursor;
+  if (ahead.take(" <") && take_kernel_seconds(ahead) && ahead.take('>')) cursor = ahead;
+}
+
 /// "[    7.812001] " and what may follow it.
 bool take_kernel_stamp(TextCursor& cursor, std::string_view& seconds) {
   TextCursor ahead = cursor;
@@ -56,6 +62,7 @@ bool take_kernel_stamp(TextCursor& cursor, std::string_view& seconds) {
   const std::size_t start = ahead.at();
   if (!take_kernel_seconds(ahead)) return false;
   const auto text = trim(ahead.since(start));
+  take_delta(ahead);
   if (!ahead.take(']')) return false;
   ahead.take(' ');
   take_caller(ahead);
@@ -133,13 +140,33 @@ void take_step(TextCursor& cursor, LinePrefix& prefix) {
   cursor = ahead;
 }
 
+/// "[Sep26 10:33] " and "[  +0.000012] " of dmesg -H: a minute, and the time since the line before.
+/// Neither is a time of this line.
+bool take_human_stamp(TextCursor& cursor) {
+  TextCursor ahead = cursor;
+  if (!ahead.take('[')) return false;
+  TextCursor minute = ahead;
+  if (minute.take_while(is_letter, 3, 3) && minute.take_digits(2, 2) && minute.take(' ') &&
+      minute.take_digits(2, 2) && minute.take(':') && minute.take_digits(2, 2)) {
+    ahead = minute;
+  } else {
+    ahead.skip_spaces(8);
+    if (!ahead.take('+') || !take_kernel_seconds(ahead)) return false;
+  }
+  if (!ahead.take(']')) return false;
+  ahead.take(' ');
+  cursor = ahead;
+  return true;
+}
+
 /// What stands after dmesg's own columns: a time in one of its forms, and a caller.
 bool take_dmesg(TextCursor& cursor, LinePrefix& prefix) {
   std::string_view seconds;
   if (take_kernel_stamp(cursor, seconds)) {
     prefix.time_form = TimeForm::kernel_seconds;
     prefix.time = seconds;
-  } else if (!take_bracketed(cursor, prefix, TimeForm::ctime, take_ctime)) {
+  } else if (!take_bracketed(cursor, prefix, TimeForm::ctime, take_ctime) &&
+             !take_human_stamp(cursor)) {
     return false;
   }
   prefix.from_dmesg = true;
@@ -187,7 +214,60 @@ bool take_iso_line(TextCursor& cursor, LinePrefix& prefix, bool names_follow) {
   return true;
 }
 
-/// RFC 5424 after its priority: "1 2025-02-11T03:21:44.283Z host program pid msgid - text".
+/// "Thu 2025-05-01 01:02:03 UTC host kernel: " of journalctl -o short-full.
+bool take_full_line(TextCursor& cursor, LinePrefix& prefix) {
+  TextCursor ahead = cursor;
+  if (!ahead.take_while(is_letter, 3, 3) || !ahead.take(' ')) return false;
+  const std::size_t start = ahead.at();
+  if (!take_iso(ahead)) return false;
+  const auto time = ahead.since(start);
+  const auto zone = [](char c) { return is_letter(c) || is_digit(c) || c == '+' || c == '-'; };
+  if (!ahead.take(' ') || !ahead.take_while(zone, 2, 6) || !ahead.take(' ')) return false;
+  prefix.time_form = TimeForm::iso;
+  prefix.time = time;
+  cursor = ahead;
+  take_syslog_names(cursor, prefix);
+  return true;
+}
+
+/// "1746061323.123456 host kernel: " of journalctl -o short-unix.
+bool take_unix_line(TextCursor& cursor, LinePrefix& prefix) {
+  TextCursor ahead = cursor;
+  if (!ahead.take_digits(10, 10) || !ahead.take('.') || !ahead.take_digits(6, 6)) return false;
+  const auto time = ahead.since(cursor.at());
+  if (!ahead.take(' ')) return false;
+  prefix.time_form = TimeForm::unix_seconds;
+  prefix.time = time;
+  cursor = ahead;
+  take_syslog_names(cursor, prefix);
+  return true;
+}
+
+/// "10.4.11.19: kern: warning: [2026-04-22T21:27:51.291660856Z]: " of talosctl dmesg: node,
+/// facility, level, time. Only the facility "kern" is the kernel's own.
+bool take_talos_line(TextCursor& cursor, LinePrefix& prefix) {
+  TextCursor ahead = cursor;
+  LinePrefix read = prefix;
+  const auto word = [](char c) { return c != ' ' && c != ':'; };
+  const std::size_t host = ahead.at();
+  if (!ahead.take_while(word, 1, host_bytes_max)) return false;
+  read.host = ahead.since(host);
+  const std::size_t facility = host + read.host.size() + 2;
+  if (!ahead.take(": ") || !ahead.take_while(is_lower, 3, 8)) return false;
+  read.program = ahead.since(facility);
+  if (!ahead.take(": ") || !ahead.take_while(is_lower, 3, 8) || !ahead.take(": ") ||
+      !take_bracketed(ahead, read, TimeForm::iso, take_iso) || !ahead.take(": "))
+    return false;
+  if (!valid_node_name(read.host)) return false;
+  if (read.program == "kern") read.program = "kernel";
+  read.from_syslog = true;
+  prefix = read;
+  cursor = ahead;
+  return true;
+}
+
+/// RFC 5424 after its priority, which some daemons leave out: "1 2025-02-11T03:21:44.283Z host
+/// program pid msgid - text".
 bool take_rfc5424(TextCursor& cursor, LinePrefix& prefix) {
   TextCursor ahead = cursor;
   LinePrefix read = prefix;
@@ -238,7 +318,7 @@ bool take_month_day_line(TextCursor& cursor, LinePrefix& prefix) {
 
 void take_system_prefix(TextCursor& cursor, LinePrefix& prefix) {
   take_priority(cursor);
-  if (cursor.at() > 0 && take_rfc5424(cursor, prefix)) return;
+  if (take_rfc5424(cursor, prefix)) return;
   if (take_kmsg(cursor, prefix)) return;
   if (take_facility(cursor)) {
     prefix.from_dmesg = true;
@@ -258,7 +338,10 @@ void take_system_prefix(TextCursor& cursor, LinePrefix& prefix) {
     take_step(cursor, prefix);
     return;
   }
-  if (take_iso_line(cursor, prefix, true) || take_month_day_line(cursor, prefix)) return;
+  if (take_iso_line(cursor, prefix, true) || take_month_day_line(cursor, prefix) ||
+      take_full_line(cursor, prefix) || take_unix_line(cursor, prefix) ||
+      take_talos_line(cursor, prefix))
+    return;
   take_bare_kernel(cursor, prefix);
 }
 

@@ -81,6 +81,20 @@ INSTANTIATE_TEST_SUITE_P(
         Form{"bare_kernel", "kernel: ", TimeForm::none, "", "", "kernel"},
         Form{"bare_kernel_stamp", "kernel: [ 7.812001] ", TimeForm::kernel_seconds, "7.812001", "",
              "kernel"},
+        Form{"dmesg_delta", "[ 1843.439662 <    0.000013>] ", TimeForm::kernel_seconds,
+             "1843.439662", "", ""},
+        Form{"dmesg_human_minute", "[Sep26 10:33] ", TimeForm::none, "", "", ""},
+        Form{"dmesg_human_delta", "[  +0.000012] ", TimeForm::none, "", "", ""},
+        Form{"rfc5424_without_priority", "1 2025-02-11T03:21:44.283Z n7 kernel - - - ",
+             TimeForm::iso, "2025-02-11T03:21:44.283Z", "n7", "kernel"},
+        Form{"journal_full", "Thu 2025-05-01 01:02:03 UTC n7 kernel: ", TimeForm::iso,
+             "2025-05-01 01:02:03", "n7", "kernel"},
+        Form{"journal_unix", "1746061323.123456 n7 kernel: ", TimeForm::unix_seconds,
+             "1746061323.123456", "n7", "kernel"},
+        Form{"talos", "10.4.1.9: kern: warning: [2026-04-22T21:27:51.291660856Z]: ", TimeForm::iso,
+             "2026-04-22T21:27:51.291660856Z", "10.4.1.9", "kernel"},
+        Form{"talos_user", "10.4.1.9: user: notice: [2026-04-22T21:27:51.291660856Z]: ",
+             TimeForm::iso, "2026-04-22T21:27:51.291660856Z", "10.4.1.9", "user"},
         Form{"other_program", "Oct 02 09:14:02 n7 logger[812]: ", TimeForm::month_day,
              "Oct 02 09:14:02", "n7", "logger"}),
     [](const auto& parameter) { return parameter.param.name; });
@@ -107,7 +121,8 @@ TEST(SystemPrefix, LeavesTheKernelsOwnWordsAlone) {
        {"mlx5_core 0000:63:00.0: Port module event: module 0", "EDAC MC0: 2 CE memory read error",
         "nvidia-nvswitch0: SXid (PCI:0000:06:00.0): 20034, Fatal", "pcieport 0000:40:01.1: AER: x",
         "watchdog: BUG: soft lockup", "nfs: server 10.0.0.1 not responding",
-        "{1}[Hardware Error]: event severity: fatal", "   device [1022:1483] error status"}) {
+        "{1}[Hardware Error]: event severity: fatal", "nfs: server: is: [x]: y",
+        "   device [1022:1483] error status"}) {
     for (const std::string head :
          {"", "6,1,2,-;", "[    7.812001] ", "kern  :warn  : 2025-02-11T03:21:44,283302+00:00 ",
           "2025-02-11T03:21:44,283302+00:00 ",
@@ -142,7 +157,9 @@ TEST(SystemPrefix, AnyBytesAreALine) {
   const std::string source =
       "<4>1 2025-02-11T03:21:44.283Z n7 kernel - - [a] [ 7.8] 6,1,2,-;kern  :warn  : [Wed Nov  5 "
       "11:20:01 2025] Oct 02 09:14:02 n7 "
-      "kernel: [2020-12-20T09:43:55.500] [53532.0] ";
+      "kernel: [2020-12-20T09:43:55.500] [53532.0] [Sep26 10:33] [  +0.000012] 1746061323.123456 "
+      "n7: "
+      "kern: err: [2026-04-22T21:27:51.2Z]: [ 1.4 <    0.1>] ";
   for (int round = 0; round < 50'000; ++round) {
     const auto start = rng.below(source.size());
     std::string line = source.substr(start, rng.below(80));
