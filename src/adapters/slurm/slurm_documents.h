@@ -55,7 +55,9 @@ std::string update_target(const SlurmJob& job);
 /// failed launch.
 bool held_by_requeue(const SlurmJob& job);
 
-Result<std::vector<SlurmJob>> parse_jobs_json(std::string_view text);
+// What is no job and no node is left out and added to `left_out`, if that is given.
+Result<std::vector<SlurmJob>> parse_jobs_json(std::string_view text,
+                                              std::size_t* left_out = nullptr);
 
 /// squeue -o's and -O's formats: free text is left out, or stands last in fixed columns, so that no
 /// name can forge a field.
@@ -64,16 +66,19 @@ inline constexpr std::string_view job_text_columns =
     "JobID:16,RestartCnt:8,BatchFlag:4,Requeue:4,HetJobID:16,HetJobOffset:8,PriorityLong:24,exit_"
     "code:8,"
     "admin_comment:256";
-Result<std::vector<SlurmJob>> parse_jobs_text(std::string_view lines, std::string_view columns);
+Result<std::vector<SlurmJob>> parse_jobs_text(std::string_view lines, std::string_view columns,
+                                              std::size_t* left_out = nullptr);
 
 struct SlurmNode {
   SchedulerNode node;
   std::vector<std::string> features;
   bool reserved = false;
 };
-Result<std::vector<SlurmNode>> parse_nodes_json(std::string_view text);
+Result<std::vector<SlurmNode>> parse_nodes_json(std::string_view text,
+                                                std::size_t* left_out = nullptr);
 /// scontrol -o show node.
-Result<std::vector<SlurmNode>> parse_nodes_text(std::string_view text);
+Result<std::vector<SlurmNode>> parse_nodes_text(std::string_view text,
+                                                std::size_t* left_out = nullptr);
 
 /// scontrol -o show topology: leaf switch of each node. Empty without a topology.
 std::map<std::string, std::string> parse_topology(std::string_view text);

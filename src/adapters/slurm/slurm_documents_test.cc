@@ -28,7 +28,7 @@ using Names = std::vector<std::string>;
 
 class JobShapes : public ::testing::TestWithParam<const char*> {};
 
-/// The same cluster, told by two generations of Slurm.
+/// The same cluster, told by four generations of Slurm.
 TEST_P(JobShapes, SayTheSame) {
   const auto jobs = jobs_of(GetParam());
   ASSERT_EQ(jobs.size(), 6U);
@@ -69,7 +69,9 @@ TEST_P(JobShapes, SayTheSame) {
   EXPECT_EQ(jobs[5].exit_code, 128 + 15);
   EXPECT_FALSE(jobs[5].batch);
 }
-INSTANTIATE_TEST_SUITE_P(Slurm, JobShapes, ::testing::Values("jobs-22.05.json", "jobs-23.11.json"));
+INSTANTIATE_TEST_SUITE_P(Slurm, JobShapes,
+                         ::testing::Values("jobs-22.05.json", "jobs-23.11.json", "jobs-24.05.json",
+                                           "jobs-24.11.json"));
 
 TEST(JobShapes, ListsOfStates) {
   const auto jobs = jobs_of("jobs-25.05.json");
@@ -106,7 +108,19 @@ TEST_P(NodeShapes, SayTheSame) {
   EXPECT_TRUE(idle.available && idle.idle);
 }
 INSTANTIATE_TEST_SUITE_P(Slurm, NodeShapes,
-                         ::testing::Values("nodes-22.05.json", "nodes-23.11.json"));
+                         ::testing::Values("nodes-22.05.json", "nodes-23.11.json",
+                                           "nodes-24.05.json", "nodes-24.11.json",
+                                           "nodes-25.05.json"));
+
+TEST(SlurmJson, WhatIsNoRecordIsCounted) {
+  std::size_t left_out = 0;
+  EXPECT_TRUE(parse_jobs_json(fixture("jobs-24.11.json"), &left_out).ok());
+  EXPECT_EQ(left_out, 0U);
+  EXPECT_TRUE(parse_jobs_json(fixture("jobs-25.05.json"), &left_out).ok());
+  EXPECT_EQ(left_out, 2U);
+  EXPECT_TRUE(parse_nodes_json(fixture("nodes-25.05.json"), &left_out).ok());
+  EXPECT_EQ(left_out, 3U);
+}
 
 TEST(SlurmJson, BadDocumentsAreErrors) {
   EXPECT_EQ(parse_jobs_json("").error().code, ErrorCode::corrupt);
@@ -134,6 +148,7 @@ std::string columns(const std::string& number, const std::string& restart,
 }
 
 TEST(SlurmText, JobsWithoutJson) {
+  std::size_t left_out = 0;
   const auto parsed = parse_jobs_text(
       "12|12|FAILED|12|N/A|0|n9|n[1-2]|1795988547|1795988548|2|train||NonZeroExitCode\n"
       "6|2_1|PENDING|2|1|1000|||1795988334|N/A|1|train|n[4-5]|job requeued in held state\n"
@@ -142,8 +157,10 @@ TEST(SlurmText, JobsWithoutJson) {
       "a forged line|with|few|fields\n",
       columns("12", "0", "4294901746", "(null)") + columns("6", "1", "0", "faultline:a-1") +
           columns("2", "0", "4294901746", "(null)") +
-          columns("15", "0", "4294901746", "site comment"));
+          columns("15", "0", "4294901746", "site comment"),
+      &left_out);
   ASSERT_TRUE(parsed.ok());
+  EXPECT_EQ(left_out, 1U);
   ASSERT_EQ(parsed->size(), 4U);
   const auto& failed = (*parsed)[0];
   EXPECT_EQ(failed.state, AttemptState::failed);
@@ -162,11 +179,15 @@ TEST(SlurmText, JobsWithoutJson) {
 }
 
 TEST(SlurmText, NodesWithoutJson) {
+  std::size_t left_out = 0;
   const auto parsed = parse_nodes_text(
       "NodeName=n3 Arch=x86_64 CPUAlloc=0 ActiveFeatures=spare,ib State=DOWN*+DRAIN "
       "ThreadsPerCore=1 "
       "Partitions=train,debug  BootTime=1795987075 Reason=fan State=IDLE broken [root@1795988052]\n"
-      "NodeName=n4 ActiveFeatures=(null) State=IDLE Partitions=train BootTime=1795987075\n");
+      "NodeName=n4 ActiveFeatures=(null) State=IDLE Partitions=train BootTime=1795987075\n"
+      "NodeName=$(reboot) State=IDLE\n\n",
+      &left_out);
+  EXPECT_EQ(left_out, 1U);
   ASSERT_TRUE(parsed.ok());
   const auto& node = (*parsed)[0].node;
   EXPECT_TRUE(node.drained && node.down && !node.available) << "a reason cannot forge a state";

@@ -212,24 +212,26 @@ Result<std::vector<Json>> elements(std::string_view document, const char* name) 
 }
 
 template <class Value, class Read>
-Result<std::vector<Value>> read_all(std::string_view document, const char* name, Read read) {
+Result<std::vector<Value>> read_all(std::string_view document, const char* name, Read read,
+                                    std::size_t* left_out) {
   auto json = elements(document, name);
   if (!json) return json.error();
   std::vector<Value> values;
   for (const auto& element : *json) {
     if (auto value = read(element)) values.push_back(std::move(*value));
   }
+  if (left_out != nullptr) *left_out += json->size() - values.size();
   return values;
 }
 
 }  // namespace
 
-Result<std::vector<SlurmJob>> parse_jobs_json(std::string_view text) {
-  return read_all<SlurmJob>(text, "jobs", read_job);
+Result<std::vector<SlurmJob>> parse_jobs_json(std::string_view text, std::size_t* left_out) {
+  return read_all<SlurmJob>(text, "jobs", read_job, left_out);
 }
 
-Result<std::vector<SlurmNode>> parse_nodes_json(std::string_view text) {
-  return read_all<SlurmNode>(text, "nodes", read_node);
+Result<std::vector<SlurmNode>> parse_nodes_json(std::string_view text, std::size_t* left_out) {
+  return read_all<SlurmNode>(text, "nodes", read_node, left_out);
 }
 
 }  // namespace faultline

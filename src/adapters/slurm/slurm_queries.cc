@@ -9,8 +9,8 @@
 
 namespace faultline {
 
-Result<std::vector<SlurmJob>> read_jobs_as_text(const SlurmCommand& command,
-                                                const std::string& job) {
+Result<std::vector<SlurmJob>> read_jobs_as_text(const SlurmCommand& command, const std::string& job,
+                                                std::size_t* left_out) {
   const auto ask = [&](std::string_view option, std::string_view format) {
     std::vector<std::string> argv{"squeue", "--noheader", "--states=all"};
     if (!job.empty()) argv.push_back("--jobs=" + base_job(job));
@@ -23,7 +23,7 @@ Result<std::vector<SlurmJob>> read_jobs_as_text(const SlurmCommand& command,
   const auto columns = ask("--Format=", job_text_columns);
   if (!columns && columns.error().code == ErrorCode::not_found) return std::vector<SlurmJob>{};
   if (!columns) return columns.error();
-  return parse_jobs_text(*lines, *columns);
+  return parse_jobs_text(*lines, *columns, left_out);
 }
 
 Result<std::optional<SlurmNode>> read_node_as_text(const SlurmCommand& command,

@@ -14,9 +14,10 @@
 namespace faultline {
 
 /// All records of the job, its array or its heterogeneous set; of every job if `job` is "". Empty
-/// if slurmctld does not know it (any more). `job` must be a valid job id.
-Result<std::vector<SlurmJob>> read_jobs_as_text(const SlurmCommand& command,
-                                                const std::string& job);
+/// if slurmctld does not know it (any more). `job` must be a valid job id; `left_out` as in
+/// slurm_documents.h.
+Result<std::vector<SlurmJob>> read_jobs_as_text(const SlurmCommand& command, const std::string& job,
+                                                std::size_t* left_out = nullptr);
 
 /// nullopt if Slurm has no such node. Looks at maintenance reservations too.
 Result<std::optional<SlurmNode>> read_node_as_text(const SlurmCommand& command,

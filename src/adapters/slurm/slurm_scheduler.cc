@@ -96,17 +96,21 @@ Result<std::vector<SlurmNode>> SlurmScheduler::read_nodes() {
   const std::vector<std::string> argv =
       new_json_ ? std::vector<std::string>{"scontrol", "--json", "show", "nodes"}
                 : std::vector<std::string>{"sinfo", "--json"};
-  return read<SlurmNode>(argv, parse_nodes_json, [this]() -> Result<std::vector<SlurmNode>> {
+  const auto as_text = [this](std::size_t* left_out) -> Result<std::vector<SlurmNode>> {
     const auto text = command_.run({"scontrol", "-o", "show", "node"});
-    return text ? parse_nodes_text(*text) : Result<std::vector<SlurmNode>>(text.error());
-  });
+    return text ? parse_nodes_text(*text, left_out) : Result<std::vector<SlurmNode>>(text.error());
+  };
+  return read<SlurmNode>(argv, parse_nodes_json, as_text);
 }
 
 Result<std::vector<SlurmJob>> SlurmScheduler::read_jobs() {
   const std::vector<std::string> argv =
       new_json_ ? std::vector<std::string>{"scontrol", "--json", "show", "jobs"}
                 : std::vector<std::string>{"squeue", "--json"};
-  return read<SlurmJob>(argv, parse_jobs_json, [this] { return read_jobs_as_text(command_, {}); });
+  const auto as_text = [this](std::size_t* left_out) {
+    return read_jobs_as_text(command_, {}, left_out);
+  };
+  return read<SlurmJob>(argv, parse_jobs_json, as_text);
 }
 
 /// JSON if it works, else text. With a slurmctld that is away the JSON clients of 22.05 say no more
@@ -115,17 +119,20 @@ Result<std::vector<SlurmJob>> SlurmScheduler::read_jobs() {
 template <class Value, class Parse, class AsText>
 Result<std::vector<Value>> SlurmScheduler::read(const std::vector<std::string>& argv, Parse parse,
                                                 AsText as_text) {
+  std::size_t left_out = 0;
   if (json_failures_ < json_failures_max) {
     const auto text = command_.run(argv);
-    auto values = text ? parse(*text) : Result<std::vector<Value>>(text.error());
+    auto values = text ? parse(*text, &left_out) : Result<std::vector<Value>>(text.error());
     if (values) {
       json_failures_ = 0;
+      counters_.add("slurm_records_left_out_total", left_out);
       return values;
     }
     const auto code = values.error().code;
     if (code == ErrorCode::unavailable || code == ErrorCode::deadline_exceeded) return values;
   }
-  auto values = as_text();
+  auto values = as_text(&left_out);
+  counters_.add("slurm_records_left_out_total", left_out);
   if (values && json_failures_ < json_failures_max) {
     ++json_failures_;
     counters_.add("slurm_json_refused_total");

@@ -90,6 +90,17 @@ TEST_F(SlurmViews, PutsNodesJobsAndTopologyTogether) {
   EXPECT_EQ(view->attempt({"2_1", 1})->array_job, "2");
 }
 
+TEST_F(SlurmViews, WhatIsNoJobAndNoNodeIsCounted) {
+  auto slurm = scheduler();
+  ASSERT_TRUE(slurm.view().ok());
+  EXPECT_EQ(counters_.get("slurm_records_left_out_total"), 1U);  // a node called $(reboot)
+  answers_["sinfo --json"] = answers_["squeue --json"] = "no JSON";
+  answers_["scontrol -o show node"] += "NodeName=$(reboot) State=IDLE\n";
+  answers_["squeue text"] = "a forged line|with|few|fields\n";
+  ASSERT_TRUE(slurm.view().ok());
+  EXPECT_EQ(counters_.get("slurm_records_left_out_total"), 3U);
+}
+
 TEST_F(SlurmViews, TheBootIdIsWhenSlurmctldWasStarted) {
   auto slurm = scheduler();
   EXPECT_FALSE(slurm.boot_id().ok()) << "it does not answer";

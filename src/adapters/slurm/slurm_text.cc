@@ -114,10 +114,15 @@ std::vector<std::string> list_of(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<SlurmJob>> parse_jobs_text(std::string_view lines, std::string_view columns) {
+Result<std::vector<SlurmJob>> parse_jobs_text(std::string_view lines, std::string_view columns,
+                                              std::size_t* left_out) {
   std::vector<SlurmJob> jobs;
   for (const auto line : split(lines, '\n')) {
-    if (auto job = read_line(line)) jobs.push_back(std::move(*job));
+    if (auto job = read_line(line)) {
+      jobs.push_back(std::move(*job));
+    } else if (left_out != nullptr && !trim(line).empty()) {
+      ++*left_out;
+    }
   }
   std::sort(jobs.begin(), jobs.end(),
             [](const auto& a, const auto& b) { return a.number < b.number; });
@@ -125,13 +130,16 @@ Result<std::vector<SlurmJob>> parse_jobs_text(std::string_view lines, std::strin
   return jobs;
 }
 
-Result<std::vector<SlurmNode>> parse_nodes_text(std::string_view text) {
+Result<std::vector<SlurmNode>> parse_nodes_text(std::string_view text, std::size_t* left_out) {
   std::vector<SlurmNode> nodes;
   for (const auto line : split(text, '\n')) {
     SlurmNode result;
     auto& node = result.node;
     node.name = value_of(line, "NodeName");
-    if (!valid_node_name(node.name)) continue;
+    if (!valid_node_name(node.name)) {
+      if (left_out != nullptr && !trim(line).empty()) ++*left_out;
+      continue;
+    }
     std::string state(value_of(line, "State"));
     std::vector<std::string> words;
     // "DOWN*+DRAIN": the star means that it does not respond.
