@@ -17,7 +17,7 @@ wait_until 30 drained || give_up "$bad was not drained"
 reason=$(node_reason "$bad")
 seen() { ask nodes --json | jq -e --arg n "$bad" 'any(.nodes[]; .node == $n and .phase == "drained")' >/dev/null; }
 wait_until 10 seen || { ask nodes --json; fail "the controller did not see the drain"; }
-sleep 1 # a view or two that show it
+wait_for_view || give_up "the controller has no new view"
 
 "$slurm_cluster" kill-ctld
 rm -rf "$state"
@@ -33,6 +33,6 @@ pass_if "and it is one act, done" wait_until 30 settled
 scontrol update "nodename=$bad" state=resume
 returned() { ask nodes --json | jq -e --arg n "$bad" 'any(.nodes[]; .node == $n and (.phase == "returned" or .phase == "in_service"))' >/dev/null; }
 pass_if "a person's resume is believed" wait_until 40 returned
-sleep 3
+wait_for_view || give_up "the controller has no new view"
 if drained; then fail "$bad was drained against a person's will"; else pass "and stands"; fi
 finish

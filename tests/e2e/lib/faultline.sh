@@ -24,6 +24,17 @@ make_certificates() { # NODES...
 
 healthy() { curl -fsS -o /dev/null "http://127.0.0.1:$((faultline_port + 1))/healthz"; }
 
+viewed_since() { # SECONDS SINCE 1970: the controller's view of the scheduler is younger
+  local age
+  age=$(curl -fsS "http://127.0.0.1:$((faultline_port + 1))/metrics" | awk '$1 == "faultline_scheduler_view_age_seconds" {print $2}')
+  awk -v age="$age" -v now="$(date +%s.%N)" -v since="$1" 'BEGIN {exit !(age >= 0 && now - age > since)}'
+}
+# Two views: the one that was under way, and one that was begun after this was called.
+wait_for_view() {
+  local i
+  for i in 1 2; do wait_until 20 viewed_since "$(date +%s.%N)" || return 1; done
+}
+
 start_controller() { # OPTIONS OF 'serve'...
   # A test cluster is so small that the shipped tenth of its nodes would be a single one.
   [[ -s $work/serve.toml ]] || printf '[limits]\ndrained_share_max = 0.4\n' >"$work/serve.toml"
