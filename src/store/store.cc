@@ -3,6 +3,7 @@
 #include "base/small_file.h"
 #include "store/schema.h"
 #include "store/sqlite_store.h"
+#include "store/write_ahead_log.h"
 
 namespace faultline {
 namespace {
@@ -28,7 +29,7 @@ std::uintmax_t bytes_of(const std::filesystem::path& file) {
 
 /// SQLite throws a log away whose database is empty, with all that was committed into it.
 Status check_not_emptied(const std::filesystem::path& file) {
-  if (bytes_of(file) > 0 || bytes_of(file.string() + "-wal") == 0) return ok_status();
+  if (bytes_of(file) > 0 || bytes_of(log_of(file)) == 0) return ok_status();
   return damaged("it is empty or missing, and its log is not");
 }
 
@@ -39,24 +40,23 @@ Status check_log_came_along(const std::filesystem::path& file) {
   constexpr char log_mode = 2;
   constexpr std::uintmax_t first_page_bytes_max = 65536;
   std::error_code ignored;
-  if (std::filesystem::exists(file.string() + "-wal", ignored)) return ok_status();
+  if (std::filesystem::exists(log_of(file), ignored)) return ok_status();
   if (bytes_of(file) > first_page_bytes_max) return ok_status();
   const auto read = read_small_file(file, first_page_bytes_max);
   if (!read || read->size() < 512 || (*read)[log_mode_at] != log_mode) return ok_status();
   // The kind of the first page's tree, and how many entries it has: none, so no table.
   const bool empty = (*read)[100] == 0x0d && (*read)[103] == 0 && (*read)[104] == 0;
   if (!empty) return ok_status();
-  return Error{
-      ErrorCode::corrupt,
-      "all that was in it was in its log, " + file.string() +
-          "-wal, which is not there: copy both while `faultline serve` is stopped, or make "
-          "the copy with `faultline store backup`; if it never was in use, remove it"};
+  return Error{ErrorCode::corrupt,
+               "all that was in it was in its log, " + log_of(file).string() +
+                   ", which is not there: copy both while `faultline serve` is stopped, or make "
+                   "the copy with `faultline store backup`; if it never was in use, remove it"};
 }
 
 /// SQLite reads what is missing of the last page as zeros. While there is a log, a page that is
 /// half written is written again from it.
 Status check_whole_pages(sqlite::Database& database, const std::filesystem::path& file) {
-  if (bytes_of(file.string() + "-wal") > 0) return ok_status();
+  if (bytes_of(log_of(file)) > 0) return ok_status();
   auto statement = database.prepare("PRAGMA page_size");
   if (!statement) return statement.error();
   const auto row = statement.value().step();

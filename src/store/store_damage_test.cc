@@ -85,6 +85,16 @@ TEST_F(StoreTest, ACopyWithoutItsLogIsNoNewStore) {
   EXPECT_EQ((*whole)->events({})->size(), 1U);
 }
 
+TEST_F(StoreTest, ALinkToAStoreHasItsLog) {
+  auto store = open();
+  ASSERT_TRUE(store->append_events({event(1)}).ok());
+  const fs::path link = folder_ / "link.db";
+  fs::create_symlink(file_, link);
+  const auto opened = Store::open(link, Access::read_only);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  EXPECT_EQ((*opened)->events({})->size(), 1U);
+}
+
 TEST_F(StoreTest, AFileThatIsPutBackIsTheSameStore) {
   auto store = open();
   fs::rename(file_, folder_ / "away.db");

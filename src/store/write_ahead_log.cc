@@ -95,8 +95,14 @@ std::optional<LogBreak> find_log_break(std::string_view log) {
   return promised && found.commits > 0 ? std::optional(found) : std::nullopt;
 }
 
+std::filesystem::path log_of(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto real = std::filesystem::weakly_canonical(file, error);
+  return (real.empty() ? file : real).string() + "-wal";
+}
+
 std::string check_log(const std::filesystem::path& file) {
-  const std::filesystem::path log = file.string() + "-wal";
+  const std::filesystem::path log = log_of(file);
   const auto bytes = read_small_file(log, log_bytes_max);
   const auto found = bytes ? find_log_break(*bytes) : std::nullopt;
   if (!found) return {};

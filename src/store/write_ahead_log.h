@@ -19,6 +19,9 @@ struct LogBreak {
 /// Nothing if the log is whole, or ends as a crash may leave it: without all of its last commit.
 std::optional<LogBreak> find_log_break(std::string_view log);
 
+/// Where SQLite keeps the log of `file`: beside the database itself, also where `file` is a link.
+std::filesystem::path log_of(const std::filesystem::path& file);
+
 /// What is wrong with the log of the database `file`, for an operator; "" if nothing is. To be
 /// called before the database is opened, and by its one controller alone. A damaged log is kept
 /// beside it under another name.

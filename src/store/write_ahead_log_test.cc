@@ -30,7 +30,6 @@ class WriteAheadLogTest : public StoreTest {
     database_ = bytes_of(file_);
     log_ = bytes_of(log_of(file_));
   }
-  static fs::path log_of(const fs::path& file) { return file.string() + "-wal"; }
   static std::string bytes_of(const fs::path& file) {
     return read_small_file(file, 64 << 20).value();
   }
