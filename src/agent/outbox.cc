@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/hash.h"
 #include "wire/event_check.h"
@@ -40,26 +41,37 @@ void Outbox::add(Event event) {
 }
 
 bool Outbox::keep() {
+  say_dropped();
   if (added_.empty()) return false;
   if (spool_.pending() == 0) batch_due_ = clock_.monotonic() + limits_.batch_delay;
   const Status kept = spool_.append(added_);
-  if (!kept.ok()) spdlog::warn("spool: {}; events are kept in memory", kept.error().message);
   added_.clear();
-  add_dropped();
+  if (!kept.ok()) {
+    disk_refuses_ = true;
+    spdlog::error(
+        "spool: {}; events are kept in memory, the oldest are dropped when there is no room",
+        kept.error().message);
+  } else if (spool_.durable() && std::exchange(disk_refuses_, false)) {
+    spdlog::info("spool: the disk takes events again");
+  }
   return true;
 }
 
-void Outbox::add_dropped() {
+/// What had no room is an event too, but not one for each: it would take the room of others.
+void Outbox::say_dropped() {
   const std::uint64_t dropped = spool_.take_dropped();
-  if (dropped == 0) return;
   counters_.add("agent_spool_dropped_events_total", dropped);
+  dropped_ += dropped;
+  if (dropped_ == 0 || clock_.monotonic() < drop_due_) return;
+  drop_due_ = clock_.monotonic() + limits_.dropped_every;
+  spdlog::error("spool: {} events had no room and were dropped, the oldest first", dropped_);
   Event gap;
   gap.source = EventSource::agent;
   gap.kind = EventKind::source_gap;
   gap.subject = Subject::of_node(node_);
   gap.observed_at = clock_.now();
   gap.clock = ClockDomain::node_wall;
-  gap.fields = {{"why", "spool_full"}, {"lines", std::to_string(dropped)}};
+  gap.fields = {{"why", "spool_full"}, {"lines", std::to_string(std::exchange(dropped_, 0))}};
   add(std::move(gap));
 }
 

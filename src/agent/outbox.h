@@ -26,6 +26,7 @@ class Outbox {
     Duration send_deadline = std::chrono::seconds{2};
     Duration pause_min = std::chrono::milliseconds{500};
     Duration pause_max = std::chrono::seconds{10};
+    Duration dropped_every = std::chrono::minutes{1};  // between two words on what had no room
   };
 
   Outbox(std::string node, Spool& spool, Uplink& uplink, const Clock& clock, Counters& counters,
@@ -34,9 +35,10 @@ class Outbox {
   /// Completes the event (reporter, id) and takes it; one that no controller would accept is
   /// counted and dropped.
   void add(Event event);
-  /// Puts what was added on disk. True if there was something; afterwards cursors may be moved past
-  /// it.
+  /// Puts what was added on disk, in memory while that refuses. True if there was something.
   bool keep();
+  /// All that was kept is on disk: cursors may be moved past it.
+  [[nodiscard]] bool durable() const { return spool_.durable(); }
   /// Sends the heartbeat and what else is due.
   void turn();
   /// Sends all that can be sent until `deadline` (monotonic), for the end of the program.
@@ -49,7 +51,7 @@ class Outbox {
   /// The heartbeat, if it is due. False if the controller could not be reached when last tried.
   bool beat();
   void pause_batches();
-  void add_dropped();
+  void say_dropped();
 
   std::string node_;
   Spool& spool_;
@@ -59,6 +61,9 @@ class Outbox {
   Limits limits_;
   LinkReport link_;
   std::vector<std::string> added_;
+  std::uint64_t dropped_ = 0;  // and not said yet
+  Duration drop_due_{0};
+  bool disk_refuses_ = false;
   std::size_t
       batch_events_;  // shrinks while the controller refuses a batch, to find the event at fault
   Duration batch_due_{0};  // when what is pending must go; meaningless if nothing is

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
+
+#include "agent/own_log.h"
 
 namespace faultline {
 namespace {
@@ -21,6 +24,7 @@ class FakeController final : public Uplink {
     clock_.advance(send_takes);
     if (away || full) return Error{ErrorCode::unavailable, "away or full"};
     taken += events.size();
+    got.insert(got.end(), events.begin(), events.end());
     return ok_status();
   }
   Status heartbeat(Instant, const CounterValues& counters) override {
@@ -39,6 +43,7 @@ class FakeController final : public Uplink {
   int beats = 0;
   std::vector<CounterValues> counted;  // of the heartbeats that had counters
   std::size_t taken = 0;
+  std::vector<Event> got;
   Duration last_beat{0};
   Duration longest_silence{0};
 
@@ -53,6 +58,7 @@ class OutboxTest : public testing::Test {
     folder_ = ::mkdtemp(pattern.data());
     Spool::Limits limits;
     limits.sync = false;
+    limits.memory_bytes_max = 4096;
     auto spool = Spool::open(folder_, limits, counters_);
     EXPECT_TRUE(spool.ok());
     spool_ = std::move(spool).value();
@@ -69,6 +75,11 @@ class OutboxTest : public testing::Test {
       outbox_->add(std::move(event));
     }
     outbox_->keep();
+  }
+  std::size_t count_sent(std::string_view why) const {
+    return static_cast<std::size_t>(
+        std::count_if(controller_.got.begin(), controller_.got.end(),
+                      [&](const Event& event) { return event.field("why") == why; }));
   }
   void run_for(Duration duration) {
     for (const Duration end = clock_.monotonic() + duration; clock_.monotonic() < end;) {
@@ -103,6 +114,34 @@ TEST_F(OutboxTest, AControllerThatStoresNothingHearsHeartbeatsAndFewBatches) {
   controller_.full = false;
   run_for(seconds{13});
   EXPECT_EQ(controller_.taken, 1U);
+}
+
+TEST_F(OutboxTest, ADiskThatRefusesIsSaidOnceAndWhatHadNoRoomIsCounted) {
+  const OwnLog own;
+  controller_.away = true;
+  fs::remove_all(folder_);
+  for (int second = 0; second < 90; ++second) {
+    add(10);
+    run_for(seconds{1});
+  }
+  outbox_->keep();
+  EXPECT_FALSE(outbox_->durable());
+  EXPECT_EQ(own.lines("error: spool:").size(), 3U) << "the disk, and twice what was dropped";
+  EXPECT_EQ(own.lines("events are kept in memory").size(), 1U);
+  const std::uint64_t pending = spool_->pending();
+  EXPECT_GT(pending, 0U);
+  const std::uint64_t dropped = counters_.get("agent_spool_dropped_events_total");
+  EXPECT_EQ(dropped + pending, 900U + 2U) << "and the two words on it";
+  fs::create_directory(folder_);
+  controller_.away = false;
+  add(1);
+  EXPECT_TRUE(outbox_->durable());
+  run_for(seconds{61});
+  add(1);
+  EXPECT_EQ(own.lines("info: spool: the disk takes events again").size(), 1U);
+  run_for(seconds{5});
+  EXPECT_EQ(counters_.get("agent_spool_dropped_events_total"), dropped);
+  EXPECT_EQ(count_sent("spool_full"), 1U) << "the words before had no room either";
 }
 
 TEST_F(OutboxTest, CountersTravelWithEveryTenthHeartbeatAndWaitForTheController) {

@@ -347,13 +347,18 @@ void AgentRuntime::find_job_logs() {
 void AgentRuntime::keep() {
   const bool kept = outbox_.keep();
   const Duration now = ports_.clock.monotonic();
-  if (!kept && now < save_due_) return;
+  if (!outbox_.durable() || (!kept && now < save_due_)) return;
   save_due_ = now + settings_.cursor_save;
   logs_.keep_cursors();
   if (!state_.changed()) return;
-  if (const Status saved = state_.save(); !saved.ok()) {
-    counters_.add("agent_state_errors_total");
-    spdlog::debug("state: {}", saved.error().message);
+  const Status saved = state_.save();
+  const bool failed_before = std::exchange(unsaved_, !saved.ok());
+  if (!saved.ok()) counters_.add("agent_state_errors_total");
+  if (unsaved_ && !failed_before) {
+    spdlog::error("state: {}; if the agent ends now, it reads lines again that it has told",
+                  saved.error().message);
+  } else if (failed_before && !unsaved_) {
+    spdlog::info("state: kept again");
   }
 }
 

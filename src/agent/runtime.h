@@ -125,6 +125,7 @@ class AgentRuntime {
   bool scanned_ = false;
   bool gpus_hang_ = false;
   bool no_gpus_ = false;
+  bool unsaved_ = false;  // the state could not be written when last tried
   Duration gpus_due_{0};
   Duration scan_due_{0};
   Duration save_due_{0};

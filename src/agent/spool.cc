@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,18 +122,28 @@ Status Spool::load() {
   }
   std::sort(firsts.begin(), firsts.end());
   for (const std::uint64_t first : firsts) FAULTLINE_TRY(load_segment(first));
-  next_ = acknowledged_;
-  if (!segments_.empty())
-    next_ = std::max(next_, segments_.back().first + segments_.back().records);
+  if (!firsts.empty()) next_ = firsts.back() + 1;  // also after one that cannot be read
+  if (!segments_.empty()) {
+    const std::uint64_t end = segments_.back().first + segments_.back().records;
+    next_ = std::max(next_, end);
+    // More than there ever was: the number is damaged, and must not cost what was not sent.
+    if (acknowledged_ > end) acknowledged_ = segments_.front().first;
+  }
+  next_ = std::max(next_, acknowledged_);
   seek_to_acknowledged();
   return ok_status();
 }
 
-/// Counts a segment's records; what follows the last right one is cut off.
+/// Counts a segment's records; what follows the last right one is cut off. One that the disk does
+/// not give is left where it is: the agent must start all the same.
 Status Spool::load_segment(std::uint64_t first) {
-  const auto content =
-      read_small_file(path_of(first), limits_.segment_bytes_max + record_bytes_max + frame_bytes);
-  if (!content.ok()) return content.error();
+  const auto path = path_of(first);
+  const auto content = read_file_part(path, 0, segment_read_max());
+  if (!content.ok()) {
+    counters_.add("agent_spool_unreadable_total");
+    spdlog::error("spool: {}; its events are not sent", content.error().message);
+    return ok_status();
+  }
   Segment segment{first, 0, 0};
   const std::string_view bytes = content.value();
   while (const auto record = record_at(bytes.substr(segment.bytes))) {
@@ -142,15 +153,22 @@ Status Spool::load_segment(std::uint64_t first) {
   if (segment.bytes < bytes.size()) {
     counters_.add("agent_spool_torn_total");
     counters_.add("agent_spool_torn_bytes_total", bytes.size() - segment.bytes);
-    if (::truncate(path_of(first).c_str(), static_cast<off_t>(segment.bytes)) != 0)
-      return disk_error(path_of(first), "truncate");
+    spdlog::warn("spool: {}: {} bytes that are no whole record are cut off", path.string(),
+                 bytes.size() - segment.bytes);
+    if (::truncate(path.c_str(), static_cast<off_t>(segment.bytes)) != 0)
+      return disk_error(path, "truncate");
   }
   if (segment.records > 0) {
     segments_.push_back(segment);
   } else {
-    ::unlink(path_of(first).c_str());
+    ::unlink(path.c_str());
   }
   return ok_status();
+}
+
+/// A segment has one record at most beyond its limit.
+std::uint64_t Spool::segment_read_max() const {
+  return limits_.segment_bytes_max + frame_bytes + record_bytes_max;
 }
 
 void Spool::seek_to_acknowledged() {
@@ -170,19 +188,18 @@ void Spool::seek_to_acknowledged() {
 
 Status Spool::append(const std::vector<std::string>& records) {
   if (records.empty()) return ok_status();
-  // What waits in memory is younger than the disk and older than this: it must get to the disk
-  // first.
-  std::vector<std::string> all(memory_.begin(), memory_.end());
-  all.insert(all.end(), records.begin(), records.end());
-  const Status written = append_to_disk(all);
+  // What waits in memory is younger than the disk and older than this: it gets to the disk first.
+  for (const std::string& record : records) {
+    memory_.push_back(record);
+    memory_bytes_ += record.size();
+  }
+  const Status written = write_memory();
   if (written.ok()) {
-    memory_.clear();
-    memory_bytes_ = 0;
     disk_refuses_ = false;
     drop_oldest();
     return written;
   }
-  keep_in_memory(records);
+  drop_from_memory();
   counters_.add("agent_spool_disk_errors_total");
   return std::exchange(disk_refuses_, true) ? ok_status() : written;
 }
@@ -200,15 +217,26 @@ Status Spool::open_tail() {
   return ok_status();
 }
 
-Status Spool::append_to_disk(const std::vector<std::string>& records) {
-  FAULTLINE_TRY(open_tail());
+Status Spool::write_memory() {
+  while (!memory_.empty()) {
+    FAULTLINE_TRY(open_tail());
+    FAULTLINE_TRY(write_piece());
+  }
+  return ok_status();
+}
+
+/// As much of what is in memory as the present segment has room for, at least one record.
+Status Spool::write_piece() {
+  Segment& segment = segments_.back();
   std::string bytes;
-  for (const std::string& record : records) {
+  std::size_t count = 0;
+  for (; count < memory_.size(); ++count) {
+    const std::string& record = memory_[count];
+    if (count > 0 && segment.bytes + bytes.size() >= limits_.segment_bytes_max) break;
     put_u32(bytes, static_cast<std::uint32_t>(record.size()));
     put_u32(bytes, crc32_of(record));
     bytes += record;
   }
-  Segment& segment = segments_.back();
   if (!write_fully(tail_, bytes) || (limits_.sync && ::fdatasync(tail_) != 0)) {
     const Error error = disk_error(path_of(segment.first), "write");
     // Half a batch must not stay: it would be read as records, and then come again from memory.
@@ -219,19 +247,22 @@ Status Spool::append_to_disk(const std::vector<std::string>& records) {
     return error;
   }
   segment.bytes += bytes.size();
-  segment.records += records.size();
-  next_ += records.size();
+  segment.records += count;
+  next_ += count;
+  forget_from_memory(count);
   return ok_status();
 }
 
-void Spool::keep_in_memory(const std::vector<std::string>& records) {
-  for (const std::string& record : records) {
-    memory_.push_back(record);
-    memory_bytes_ += record.size();
-  }
-  while (memory_bytes_ > limits_.memory_bytes_max && !memory_.empty()) {
+void Spool::forget_from_memory(std::size_t count) {
+  for (; count > 0 && !memory_.empty(); --count) {
     memory_bytes_ -= memory_.front().size();
     memory_.pop_front();
+  }
+}
+
+void Spool::drop_from_memory() {
+  while (memory_bytes_ > limits_.memory_bytes_max && !memory_.empty()) {
+    forget_from_memory(1);
     ++dropped_;
   }
 }
@@ -296,10 +327,7 @@ Spool::Batch Spool::read(std::size_t records_max, std::size_t bytes_max) {
 }
 
 void Spool::acknowledge(const Batch& batch) {
-  for (std::size_t i = 0; i < batch.from_memory && !memory_.empty(); ++i) {
-    memory_bytes_ -= memory_.front().size();
-    memory_.pop_front();
-  }
+  forget_from_memory(batch.from_memory);
   if (batch.from_memory > 0) return;
   for (const std::string& record : batch.records) head_offset_ += frame_bytes + record.size();
   acknowledged_ = std::max(acknowledged_, batch.end);

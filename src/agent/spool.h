@@ -50,6 +50,8 @@ class Spool {
   void acknowledge(const Batch& batch);
 
   [[nodiscard]] std::uint64_t pending() const;
+  /// False while something waits in memory for the disk.
+  [[nodiscard]] bool durable() const { return memory_.empty(); }
   /// Records that were given up for want of room since the last call.
   std::uint64_t take_dropped();
 
@@ -65,9 +67,12 @@ class Spool {
   Status load_segment(std::uint64_t first);
   void seek_to_acknowledged();
   [[nodiscard]] std::filesystem::path path_of(std::uint64_t first) const;
-  Status append_to_disk(const std::vector<std::string>& records);
+  [[nodiscard]] std::uint64_t segment_read_max() const;
+  Status write_memory();
+  Status write_piece();
   Status open_tail();
-  void keep_in_memory(const std::vector<std::string>& records);
+  void forget_from_memory(std::size_t count);
+  void drop_from_memory();
   void drop_oldest();
   void forget_read_segments();
   void save_acknowledged() const;
@@ -80,7 +85,7 @@ class Spool {
   std::uint64_t next_ = 1;          // sequence number of the next record
   std::uint64_t acknowledged_ = 1;  // sequence number of the oldest record still wanted
   std::uint64_t head_offset_ = 0;   // where that record lies in segments_.front()
-  std::deque<std::string> memory_;
+  std::deque<std::string> memory_;  // younger than the disk: on its way there
   std::size_t memory_bytes_ = 0;
   bool disk_refuses_ = false;
   std::uint64_t dropped_ = 0;

@@ -1,7 +1,9 @@
 #include "agent/spool.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <fstream>
 
@@ -182,6 +184,96 @@ TEST_F(SpoolTest, WhileTheDiskRefusesEventsStayInMemoryAndInOrder) {
   fs::create_directory(folder_);
   EXPECT_TRUE(spool->append({"c"}).ok());
   EXPECT_EQ(all(*spool), (std::vector<std::string>{"a", "b", "c"}));
+}
+
+/// While one lives, no file grows beyond `bytes`: a disk that is full in the middle of a write.
+class FullDisk {
+ public:
+  explicit FullDisk(std::uint64_t bytes) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit full = before_;
+    full.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &full);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(SpoolTest, ADiskThatIsFullAtAnyByteTearsAndLosesNothing) {
+  constexpr std::uint64_t first_bytes = 8 + 5;
+  constexpr std::uint64_t batch_bytes = 8 + 6 + 8 + 5;
+  for (std::uint64_t room = 0; room < batch_bytes; ++room) {
+    fs::remove_all(folder_);
+    auto spool = open();
+    ASSERT_TRUE(spool->append({"first"}).ok());
+    Status refused = ok_status();
+    {
+      const FullDisk full(first_bytes + room);
+      refused = spool->append({"second", "third"});
+    }
+    ASSERT_FALSE(refused.ok()) << room;
+    EXPECT_FALSE(spool->durable()) << room;
+    EXPECT_EQ(fs::file_size(only_segment(folder_)), first_bytes) << room;
+    if (room % 2 == 0) {  // the agent goes on; else it is killed here
+      ASSERT_TRUE(spool->append({"fourth"}).ok());
+      EXPECT_TRUE(spool->durable());
+      ASSERT_EQ(all(*spool), (std::vector<std::string>{"first", "second", "third", "fourth"}));
+    } else {
+      spool = open();
+      ASSERT_EQ(all(*spool), std::vector<std::string>{"first"}) << "what memory had, is read again";
+    }
+  }
+  EXPECT_EQ(counters_.get("agent_spool_torn_total"), 0U);
+}
+
+TEST_F(SpoolTest, ADamagedAcknowledgementNeverCostsAnEvent) {
+  {
+    auto spool = open();
+    ASSERT_TRUE(spool->append({"a", "b", "c", "d"}).ok());
+    spool->acknowledge(spool->read(2, 1000));
+  }
+  const fs::path segment = only_segment(folder_);
+  for (const std::string content : {"", "1", "2", "3", "x", "-1", "3 3", "6", "9000",
+                                    "99999999999999999999", "18446744073709551615"}) {
+    const fs::path copy = folder_ / "copy";
+    fs::remove_all(copy);
+    fs::create_directory(copy);
+    fs::copy_file(segment, copy / segment.filename());
+    std::ofstream(copy / "acknowledged") << content;
+    auto spool = open(copy);
+    ASSERT_TRUE(spool->append({"e"}).ok());
+    const auto records = all(*spool);
+    ASSERT_GE(records.size(), 3U) << content;
+    EXPECT_EQ(std::vector<std::string>(records.end() - 3, records.end()),
+              (std::vector<std::string>{"c", "d", "e"}))
+        << content;
+  }
+}
+
+TEST_F(SpoolTest, MuchAtOnceIsSeveralSegmentsThatAreReadAgain) {
+  limits_.segment_bytes_max = 100;
+  const std::vector<std::string> large(4, std::string(600 * 1024, 'x'));
+  {
+    auto spool = open();
+    ASSERT_TRUE(spool->append(large).ok());
+  }
+  EXPECT_EQ(all(*open()), large);
+  EXPECT_EQ(counters_.get("agent_spool_torn_total"), 0U);
+}
+
+TEST_F(SpoolTest, ASegmentThatTheDiskDoesNotGiveStopsNobody) {
+  fs::create_directory(folder_ / "0000000000000001.seg");  // it can be opened, and not be read
+  auto spool = open();
+  EXPECT_EQ(counters_.get("agent_spool_unreadable_total"), 1U);
+  ASSERT_TRUE(spool->append({"a"}).ok());
+  spool.reset();
+  spool = open();
+  EXPECT_EQ(all(*spool), std::vector<std::string>{"a"});
 }
 
 TEST_F(SpoolTest, MemoryHasALimitToo) {
