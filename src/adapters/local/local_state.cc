@@ -17,6 +17,9 @@ namespace {
 using nlohmann::json;
 
 constexpr int state_format = 1;
+/// Beyond it the next number, or the difference of two times, would not fit any more.
+constexpr std::uint64_t job_number_max = UINT64_MAX / 2;
+constexpr Duration time_max{INT64_MAX / 2};  // in 2116
 
 std::int64_t ns(Instant instant) { return instant.time_since_epoch().count(); }
 
@@ -101,6 +104,27 @@ Result<LocalAttempt> local_attempt_from_json(const json& object) {
   return read.finish(std::move(attempt), keeper);
 }
 
+bool is_job_number(std::string_view job) {
+  const auto number = parse_number<std::uint64_t>(job);
+  return number && *number < job_number_max;
+}
+
+bool is_time(Instant instant) { return instant >= Instant{} && instant < Instant{time_max}; }
+
+/// What comes out of whole numbers and texts, and yet cannot be.
+Status check_task(const LocalTask& task) {
+  // The id becomes part of file names.
+  if (!valid_job_id(task.job) || !is_job_number(task.base_job()))
+    return corrupt("bad job id '" + printable(task.job, 64) + "'");
+  if (task.attempts.empty()) return corrupt("job " + task.job + " without attempts");
+  bool times = is_time(task.submitted_at);
+  for (const auto& attempt : task.attempts) {
+    times = times && is_time(attempt.started_at) && is_time(attempt.ended_at) &&
+            is_time(attempt.stop_asked_at);
+  }
+  return times ? ok_status() : Status(corrupt("job " + task.job + " at an impossible time"));
+}
+
 Result<LocalTask> task_from_json(const json& object) {
   LocalTask task;
   JsonReader read(object);
@@ -124,11 +148,7 @@ Result<LocalTask> task_from_json(const json& object) {
   }
   auto result = read.finish(std::move(task));
   if (!result) return result;
-  // The id becomes part of file names.
-  if (!valid_job_id(result->job) || !valid_job_id(result->base_job())) {
-    return corrupt("bad job id '" + printable(result->job, 64) + "'");
-  }
-  if (result->attempts.empty()) return corrupt("job " + result->job + " without attempts");
+  if (const auto status = check_task(*result); !status) return status.error();
   return result;
 }
 
