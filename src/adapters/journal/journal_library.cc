@@ -14,6 +14,8 @@ JournalLibrary load() {
                      library.find("sd_journal_close", j.close) &&
                      library.find("sd_journal_set_data_threshold", j.set_data_threshold) &&
                      library.find("sd_journal_add_match", j.add_match) &&
+                     library.find("sd_journal_has_runtime_files", j.has_runtime_files) &&
+                     library.find("sd_journal_has_persistent_files", j.has_persistent_files) &&
                      library.find("sd_journal_get_fd", j.get_fd) &&
                      library.find("sd_journal_process", j.process) &&
                      library.find("sd_journal_seek_cursor", j.seek_cursor) &&

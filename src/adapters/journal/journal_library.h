@@ -14,6 +14,8 @@ struct JournalLibrary {
   decltype(&::sd_journal_close) close = nullptr;
   decltype(&::sd_journal_set_data_threshold) set_data_threshold = nullptr;
   decltype(&::sd_journal_add_match) add_match = nullptr;
+  decltype(&::sd_journal_has_runtime_files) has_runtime_files = nullptr;
+  decltype(&::sd_journal_has_persistent_files) has_persistent_files = nullptr;
   decltype(&::sd_journal_get_fd) get_fd = nullptr;
   decltype(&::sd_journal_process) process = nullptr;
   decltype(&::sd_journal_seek_cursor) seek_cursor = nullptr;

@@ -23,8 +23,11 @@ Error journal_error(const std::string& path, std::string_view what, int result) 
 
 }  // namespace
 
-JournalSource::~JournalSource() {
-  if (journal_ != nullptr) journal_library().close(journal_);
+JournalSource::~JournalSource() { close(); }
+
+void JournalSource::close() {
+  if (journal_ != nullptr) journal_library().close(std::exchange(journal_, nullptr));
+  descriptor_ = -1;
 }
 
 Status JournalSource::open() {
@@ -40,6 +43,14 @@ Status JournalSource::open() {
   if (opened < 0)
     return journal_error(path(), "cannot open; give --kernel-log kmsg instead", opened);
   journal_ = journal;
+  const Status prepared = prepare();
+  // Half prepared it would give every line that it has, of any program.
+  if (!prepared.ok()) close();
+  return prepared;
+}
+
+Status JournalSource::prepare() {
+  FAULTLINE_TRY(readable());
   journal_library().set_data_threshold(journal_, message_bytes_max);
   if (const int matched = journal_library().add_match(journal_, "_TRANSPORT=kernel", 0);
       matched < 0) {
@@ -47,6 +58,18 @@ Status JournalSource::open() {
   }
   descriptor_ = journal_library().get_fd(journal_);
   return place();
+}
+
+/// Files that this user may not read are passed over by libsystemd without a word. Of a folder it
+/// does not tell how many it has.
+Status JournalSource::readable() const {
+  if (!folder_.empty() || journal_library().has_runtime_files(journal_) > 0 ||
+      journal_library().has_persistent_files(journal_) > 0)
+    return ok_status();
+  return Error{ErrorCode::permission_denied,
+               path() +
+                   ": no file of it can be read; run the agent as root or in the group "
+                   "systemd-journal, or give --kernel-log kmsg"};
 }
 
 /// After the cursor's entry, or at the end if there is no cursor.

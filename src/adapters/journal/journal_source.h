@@ -21,8 +21,9 @@ class JournalSource final : public LogSource {
   [[nodiscard]] std::string path() const override {
     return folder_.empty() ? "journal" : "journal:" + folder_;
   }
-  /// Each entry as "2026-11-29T21:18:32.123456Z HOST kernel: MESSAGE", offset its time in
-  /// microseconds.
+  /// unavailable while it cannot be opened, permission_denied while no file of this machine's
+  /// journal can be read. Each entry as "2026-11-29T21:18:32.123456Z HOST kernel: MESSAGE", offset
+  /// its time in microseconds.
   Result<std::vector<Chunk>> poll(std::size_t bytes_max) override;
   [[nodiscard]] int wait_descriptor() const override { return descriptor_; }
   [[nodiscard]] std::string cursor() const override { return cursor_; }
@@ -30,7 +31,10 @@ class JournalSource final : public LogSource {
 
  private:
   Status open();
+  Status prepare();
+  [[nodiscard]] Status readable() const;
   Status place();
+  void close();
   void take_entry(std::vector<Chunk>& chunks, std::size_t& bytes);
   [[nodiscard]] std::string field(const char* name) const;
 
