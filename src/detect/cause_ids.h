@@ -35,6 +35,7 @@ inline constexpr std::string_view teardown_after_success = "software.teardown_af
 inline constexpr std::string_view peer_lost = "software.peer_lost";
 inline constexpr std::string_view no_progress = "software.no_progress";
 inline constexpr std::string_view crash_signal = "software.crash_signal";
+inline constexpr std::string_view watchdog_stuck = "software.watchdog_stuck";
 inline constexpr std::string_view worker_failed = "software.worker_failed";
 inline constexpr std::string_view missing_file = "software.missing_file";
 inline constexpr std::string_view gpu_out_of_memory = "env.gpu_out_of_memory";
@@ -79,6 +80,7 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              peer_lost,
                                                              no_progress,
                                                              crash_signal,
+                                                             watchdog_stuck,
                                                              worker_failed,
                                                              missing_file,
                                                              gpu_out_of_memory,

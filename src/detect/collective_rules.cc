@@ -308,6 +308,36 @@ std::optional<Explanation> rule_collective_timeout(const FailureCase& failure) {
   return explanation;
 }
 
+std::optional<Explanation> rule_watchdog_stuck(const FailureCase& failure) {
+  std::set<std::int32_t> ranks;
+  const JobLine* first = nullptr;
+  for (const JobLine& line : failure.lines) {
+    if (line.cause->id != cause_id::watchdog_stuck) continue;
+    if (first == nullptr) first = &line;
+    if (line.rank >= 0) ranks.insert(line.rank);
+  }
+  if (first == nullptr) return std::nullopt;
+  Explanation explanation = explanation_from(*first, cause_id::watchdog_stuck, failure);
+  const bool one = ranks.size() == 1;
+  if (!one) {
+    explanation.subject = Subject::of_attempt(failure.attempt.id);
+    explanation.node.clear();
+  }
+  explanation.confidence = one ? confidence::weak : confidence::hint;
+  for (const JobLine& line : failure.lines) {
+    const bool stuck = line.cause->id == cause_id::watchdog_stuck;
+    (stuck ? explanation.evidence : explanation.consequences).push_back(&line.fact->event);
+  }
+  explanation.text =
+      one ? "The watchdog of " + place_text(*first) +
+                " no longer moved: it was blocked in a CUDA or NCCL call, or a lock was held."
+          : "The watchdogs of " + std::to_string(ranks.size()) +
+                " ranks no longer moved; who held them up cannot be told from this.";
+  explanation.missing = {"stacks or flight-recorder dumps of all ranks",
+                         kernel_log_of(explanation.node, failure)};
+  return explanation;
+}
+
 namespace {
 
 /// Who prints that it lost the rendezvous: "HOST_PID_INDEX" in the line, or else where the line

@@ -35,6 +35,7 @@ const std::vector<NamedRule>& failure_rules() {
       {"gpu_fault_of_program", rule_gpu_fault_of_program},
       {"transfer_failed", rule_transfer_failed},
       {"collective_timeout", rule_collective_timeout},
+      {"watchdog_stuck", rule_watchdog_stuck},
       {"rendezvous_lost", rule_rendezvous_lost},
       {"peers_lost", rule_peers_lost},
       {"first_exit", rule_first_exit},

@@ -134,6 +134,7 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure);
 std::optional<Explanation> rule_gpu_fault_of_program(const FailureCase& failure);
 std::optional<Explanation> rule_transfer_failed(const FailureCase& failure);  // collective_rules.cc
 std::optional<Explanation> rule_collective_timeout(const FailureCase& failure);
+std::optional<Explanation> rule_watchdog_stuck(const FailureCase& failure);
 /// True for a line about waiting for others or about a transfer that failed.
 bool is_communication_trouble(const JobLine& line);
 std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure);

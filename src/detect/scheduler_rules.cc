@@ -25,12 +25,18 @@ bool belongs_to_teardown(const JobLine& line) {
                     cause_id::teardown_after_success});
 }
 
+/// A crash or a kill for memory of which the scheduler tells: nobody does that by cancelling.
+bool seen_to_break(const JobLine& line) {
+  return is_one_of(line.cause->id, {cause_id::out_of_memory_cgroup, cause_id::crash_signal});
+}
+
 /// A job that fails is cancelled or requeued afterwards, by its scheduler, its user or ourselves.
 bool failed_by_itself(const FailureCase& failure) {
   const bool error =
       std::any_of(failure.lines.begin(), failure.lines.end(), [](const JobLine& line) {
         const bool waited = line.cause->id == cause_id::collective_timeout;
-        return waited || (is_root(line) && line.signature->layer == Layer::application);
+        const bool own = line.signature->layer == Layer::application || seen_to_break(line);
+        return waited || (is_root(line) && own);
       });
   const auto& ranks = failure.attempt.failed_ranks;
   return error || std::any_of(ranks.begin(), ranks.end(), [](const auto& exit) {
@@ -122,11 +128,18 @@ void add_all_lines(Explanation& explanation, const FailureCase& failure) {
   for (const JobLine& line : failure.lines) explanation.consequences.push_back(&line.fact->event);
 }
 
+/// The number of the signal, also where a shell says it in words.
+int signal_in(const JobLine& line) {
+  const int signal = signal_of(line.fact->event);
+  return signal == 0 && line.cause->id == cause_id::sigkill ? 9 : signal;
+}
+
 /// The launcher's line about a worker that died by `signal`, or a rank's exit.
 struct Killed {
   const Fact* fact = nullptr;
   std::int32_t rank = -1;
   std::string node;
+  int signal = 0;
   bool launcher_line = false;
 };
 
@@ -134,12 +147,12 @@ std::optional<Killed> first_killed(const FailureCase& failure, int signal) {
   std::optional<Killed> first;
   for (const auto& [rank, exit] : failure.attempt.failed_ranks) {
     if (signal_of(exit.event) != signal || (first && exit.at >= first->fact->at)) continue;
-    first = Killed{&exit, rank, node_of(exit.event), false};
+    first = Killed{&exit, rank, node_of(exit.event), signal, false};
   }
   for (const JobLine& line : failure.lines) {
-    if (signal_of(line.fact->event) != signal || line.signature->role != Role::root) continue;
+    if (signal_in(line) != signal || line.signature->role != Role::root) continue;
     if (first && line.fact->at >= first->fact->at) continue;
-    first = Killed{line.fact, line.rank, line.node, true};
+    first = Killed{line.fact, line.rank, line.node, signal, true};
   }
   return first;
 }
@@ -158,7 +171,7 @@ std::string worker_text(const Killed& killed) {
 /// others printed about their waiting. An error with a reason of its own is no such echo.
 bool came_first(const Killed& killed, const FailureCase& failure) {
   return std::none_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
-    if (signal_of(line.fact->event) == signal_of(killed.fact->event)) return false;
+    if (signal_in(line) == killed.signal) return false;
     const bool echo = is_communication_trouble(line) || line.signature->id == exception_signature;
     if (!echo && !is_own_error(line)) return false;
     const bool before = line.fact->at <= killed.fact->at;

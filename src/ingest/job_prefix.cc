@@ -14,6 +14,8 @@ namespace {
 
 constexpr int labels_max = 6;  // no launcher nests deeper
 constexpr std::size_t host_bytes_max = 253;
+constexpr std::size_t rank_digits_max = 4;  // in "[host:rank]"
+constexpr std::size_t name_bytes_max = 512;
 
 // Words that programs print with a number before a colon.
 constexpr auto not_hosts = std::to_array<std::string_view>(
@@ -82,6 +84,7 @@ bool take_time(TextCursor& cursor, LinePrefix& prefix) {
   const auto time = ahead.since(start);
   if (bracket && !ahead.take(']')) return false;
   const bool own = !bracket && form == TimeForm::iso && start == 0 && take_own_tag(ahead, prefix);
+  ahead.take(':');
   if (!own && !ahead.take(' ')) return false;
   set_time(prefix, form, time);
   cursor = ahead;
@@ -101,29 +104,36 @@ bool take_torch_label(TextCursor& cursor, LinePrefix& prefix) {
   return true;
 }
 
-/// "[1,3]<stdout>:" of mpirun --tag-output: job and rank.
+/// "[1,3]<stdout>:" of mpirun --tag-output, job and rank; "[3]<stdout>:" of horovodrun, before
+/// which its own time may stand.
 bool take_mpi_label(TextCursor& cursor, LinePrefix& prefix) {
   TextCursor ahead = cursor;
   std::int32_t rank = -1;
-  if (!ahead.take('[') || !ahead.take_digits(1, 7) || !ahead.take(',') || !take_number(ahead, rank))
-    return false;
+  const std::size_t start = ahead.at();
+  const bool timed = take_ctime(ahead);
+  const auto time = ahead.since(start);
+  if (!ahead.take('[') || !take_number(ahead, rank)) return false;
+  if (!timed && ahead.take(',') && !take_number(ahead, rank)) return false;
   if (!ahead.take("]<std") || !ahead.take_while(is_lower, 2, 4) || !ahead.take(">:")) return false;
   ahead.take(' ');
+  if (timed) set_time(prefix, TimeForm::ctime, time);
   prefix.rank = rank;
   cursor = ahead;
   return true;
 }
 
-/// "[n3:12] ", "[n3:12]: ".
+/// "[n3:12] ", "[n3:12]: ". Five digits are the process number with which Open MPI and UCX begin
+/// their own messages ("[n3:00081]").
 bool take_host_rank_label(TextCursor& cursor, LinePrefix& prefix, const JobLogHints& hints) {
   TextCursor ahead = cursor;
   if (!ahead.take('[')) return false;
   const std::size_t start = ahead.at();
   if (!ahead.take_while(is_host_char, 1, host_bytes_max)) return false;
   const auto host = ahead.since(start);
+  const std::size_t digits = host.size() + start + 1;
   std::int32_t rank = -1;
-  if (!ahead.take(':') || !take_number(ahead, rank) || !ahead.take(']') ||
-      !may_be_host(host, hints))
+  if (!ahead.take(':') || !take_number(ahead, rank) ||
+      ahead.since(digits).size() > rank_digits_max || !ahead.take(']') || !may_be_host(host, hints))
     return false;
   ahead.take(':');
   ahead.take(' ');
@@ -158,17 +168,62 @@ bool take_host_label(TextCursor& cursor, LinePrefix& prefix, const JobLogHints& 
   return true;
 }
 
+/// "stderr F " of a container runtime's log, after its time.
+bool take_stream_label(TextCursor& cursor, const LinePrefix& prefix) {
+  TextCursor ahead = cursor;
+  if (prefix.time_form != TimeForm::iso || !ahead.take("std")) return false;
+  if ((!ahead.take("out ") && !ahead.take("err ")) || !ahead.take_any("FP") || !ahead.take(' '))
+    return false;
+  cursor = ahead;
+  return true;
+}
+
+/// "[pod/train-worker-1/pytorch] " of kubectl logs --prefix. A pod is no node.
+bool take_pod_label(TextCursor& cursor) {
+  TextCursor ahead = cursor;
+  const auto name = [](char c) { return is_host_char(c) || c == '/'; };
+  if (!ahead.take("[pod/") || !ahead.take_while(name, 1, name_bytes_max) || !ahead.take("] "))
+    return false;
+  cursor = ahead;
+  return true;
+}
+
+/// "(RayTrainWorker pid=1234, ip=10.0.0.7) " of Ray; on the driver's own node there is no address.
+bool take_ray_label(TextCursor& cursor, LinePrefix& prefix) {
+  TextCursor ahead = cursor;
+  if (!ahead.take('(')) return false;
+  if (!ahead.take("pid=")) {
+    const auto name = [](char c) { return c != ' ' && c != ')'; };
+    if (!ahead.take_while(name, 1, name_bytes_max) || !ahead.take(" pid=")) return false;
+  }
+  if (!ahead.take_digits(1, 10)) return false;
+  std::string_view host;
+  if (ahead.take(", ip=")) {
+    const std::size_t start = ahead.at();
+    if (!ahead.take_while(is_host_char, 1, host_bytes_max)) return false;
+    host = ahead.since(start);
+  }
+  if (!ahead.take(") ")) return false;
+  if (prefix.host.empty() && valid_node_name(host)) prefix.host = host;
+  cursor = ahead;
+  return true;
+}
+
 bool take_label(TextCursor& cursor, LinePrefix& prefix, const JobLogHints& hints) {
   const char first = cursor.peek();
   if (first == '[') {
     return take_torch_label(cursor, prefix) || take_mpi_label(cursor, prefix) ||
-           take_time(cursor, prefix) || take_host_rank_label(cursor, prefix, hints);
+           take_time(cursor, prefix) || take_host_rank_label(cursor, prefix, hints) ||
+           take_pod_label(cursor);
   }
+  if (first == '(') return take_ray_label(cursor, prefix);
   if (is_digit(first) || first == ' ') {
     if (take_time(cursor, prefix)) return true;
     return !hints.one_rank && prefix.rank < 0 && take_srun_label(cursor, prefix);
   }
-  return is_letter(first) && prefix.host.empty() && take_host_label(cursor, prefix, hints);
+  if (!is_letter(first)) return false;
+  return take_stream_label(cursor, prefix) || (is_upper(first) && take_mpi_label(cursor, prefix)) ||
+         (prefix.host.empty() && take_host_label(cursor, prefix, hints));
 }
 
 /// "[E818 17:40:34.227 file:line]" and "W1129 19:50:15.346 pid file:line]": the time is read, the
@@ -196,6 +251,7 @@ bool looks_like_host(std::string_view name) {
 LinePrefix parse_job_prefix(std::string_view line, const JobLogHints& hints) {
   LinePrefix prefix;
   TextCursor cursor(line);
+  cursor.take(R"({"log":")");  // Docker's json-file; its stream and time stand behind the text
   for (int i = 0; i < labels_max && take_label(cursor, prefix, hints); ++i) {
   }
   read_glog_time(cursor, prefix);

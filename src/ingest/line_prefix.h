@@ -67,9 +67,10 @@ struct JobLogHints {
 
 /// A job's log: `faultline run` ("2026-11-29T21:18:32.123456Z n3 rank3 | "), torchrun ("[rank3]:",
 /// "[default0]:"), srun -l
-/// ("3: "), mpirun ("[1,3]<stdout>:"), pdsh and DeepSpeed ("c000001: "), "[host:3]", and times in
-/// front of or between them. Of several ranks the innermost counts: what a launcher wrapped knows
-/// better which rank it is.
+/// ("3: "), mpirun ("[1,3]<stdout>:"), horovodrun, Ray ("(Worker pid=1, ip=10.0.0.7) "), pdsh and
+/// DeepSpeed ("c000001: "), "[host:3]", what container runtimes and kubectl put before them, and
+/// times in front of or between them. Of several ranks the innermost counts: what a launcher
+/// wrapped knows better which rank it is.
 LinePrefix parse_job_prefix(std::string_view line, const JobLogHints& hints);
 
 /// True for "c000001" and "gpu-node-7", false for "epoch3" and "torch": a guess, for logs whose
