@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "adapters/http/health_client.h"
+#include "adapters/journal/journal_source.h"
 #include "adapters/local/state_folder.h"
 #include "adapters/pki/certificate.h"
 #include "apps/catalog_path.h"
@@ -79,7 +80,12 @@ DoctorCheck check_catalog(const std::string& given) {
 
 DoctorCheck check_kernel_log(const std::string& source) {
   const std::string name = "kernel log " + source;
-  if (source.starts_with("journal")) return DoctorCheck::good(name, "read through libsystemd");
+  if (source.starts_with("journal")) {
+    JournalSource journal(source == "journal" ? "" : source.substr(source.find(':') + 1));
+    const auto read = journal.poll(1);
+    if (read) return DoctorCheck::good(name, "can be read through libsystemd");
+    return DoctorCheck::bad(name, read.error().message, "or name another with --kernel-log");
+  }
   const std::string file = source == "kmsg" ? "/dev/kmsg" : source;
   const std::string why = unreadable(file, source == "kmsg");
   if (why.empty()) return DoctorCheck::good(name, file + " can be read");
@@ -250,8 +256,13 @@ DoctorCheck check_serve_answers(const std::string& listen) {
                             "restart `faultline serve`; if another program has that port, give "
                             "--status-listen a free one");
   }
-  if (health->ok) return DoctorCheck::good(name, listen + "/healthz says ok");
-  return DoctorCheck::bad(name, listen + "/healthz says unhealthy: " + join(health->reasons, "; "),
+  const std::string reasons = join(health->reasons, "; ");
+  if (health->ok && reasons.empty()) return DoctorCheck::good(name, listen + "/healthz says ok");
+  if (health->ok) {
+    return DoctorCheck::doubtful(name, listen + "/healthz says ok, and: " + reasons,
+                                 "it was found at its start, and is said until the next one");
+  }
+  return DoctorCheck::bad(name, listen + "/healthz says unhealthy: " + reasons,
                           "mend that; `faultline serve` goes on by itself");
 }
 

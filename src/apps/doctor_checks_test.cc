@@ -97,6 +97,10 @@ TEST_F(Doctor, AKernelLogIsThereOrSaysWhatToDo) {
   const auto folder = check_kernel_log(folder_.string());
   EXPECT_EQ(folder.state, CheckState::failed) << "it can be opened, and no line comes of it";
   EXPECT_THAT(folder.detail, HasSubstr("not a regular file"));
+  EXPECT_EQ(check_kernel_log("journal:" + folder_.string()).state, CheckState::ok);
+  const auto journal = check_kernel_log("journal:" + (folder_ / "none").string());
+  EXPECT_EQ(journal.state, CheckState::failed);
+  EXPECT_THAT(journal.detail, HasSubstr("none"));
 }
 
 TEST_F(Doctor, AFolderIsThereOrCanBeMade) {
@@ -279,6 +283,15 @@ TEST_F(Doctor, AServeThatIsNotWellFailsWithItsReasons) {
   const auto check = check_serve_answers((*server)->address());
   EXPECT_EQ(check.state, CheckState::failed);
   EXPECT_THAT(check.detail, HasSubstr("the store cannot be written"));
+}
+
+TEST_F(Doctor, WhatAServeThatIsWellHasToSayIsShown) {
+  FakeStatus status({true, {"faultline.db-wal is damaged"}});
+  const auto server = StatusServer::start({"127.0.0.1:0"}, status);
+  ASSERT_TRUE(server.ok());
+  const auto check = check_serve_answers((*server)->address());
+  EXPECT_EQ(check.state, CheckState::warning);
+  EXPECT_THAT(check.detail, HasSubstr("faultline.db-wal is damaged"));
 }
 
 TEST_F(Doctor, AServeThatIsNotUpOnlyWarns) {

@@ -166,6 +166,17 @@ TEST_F(TransportTls, AControllerNeedsACertificateOfItsRole) {
   EXPECT_THAT(agent.error().message, HasSubstr("n3.crt is for the role agent, not for controller"));
 }
 
+TEST_F(TransportTls, AControllerNeedsACertificateInForce) {
+  make_authority();
+  const auto at = [&](Duration from_now) {
+    const auto text = load_server_tls(files("ctl"), system_clock.now() + from_now);
+    return text ? std::string("good") : text.error().message;
+  };
+  EXPECT_THAT(at(-days{1}), HasSubstr("is this machine's clock behind?"));
+  EXPECT_EQ(at(days{certificate_days_default - 1}), "good");
+  EXPECT_THAT(at(days{certificate_days_default + 1}), HasSubstr("issue a new one"));
+}
+
 TEST_F(TransportTls, AControllerNeedsTheAuthorityThatSignedItsCertificate) {
   make_authority();
   ASSERT_TRUE(init_authority(folder + "/other", 100, false, system_clock).ok());
