@@ -35,6 +35,8 @@ constexpr Verb verbs[] = {
      "d-0f3c9e5b7a1d2c44"},
     {"return", "Give a node that faultline drained back to the scheduler", "NODE",
      "As the scheduler spells it", "n3"},
+    {"repair", "Put a node that is out of service in repair, until a person returns it", "NODE",
+     "As the scheduler spells it", "n3 --note 'RMA 4711: board swapped'"},
     {"silence",
      "Do nothing about a node, GPU, job or the whole cluster for a time; go on recording",
      "SUBJECT", "A node, gpu:NODE/PCI, job:ID, rack:NAME or switch:NAME (their nodes), or cluster",
@@ -57,6 +59,11 @@ Result<std::string> target_of(const std::string& verb, const PersonOptions& opti
     const auto silence = make_silence(options.target, options.length, options.reason);
     if (!silence) return silence.error();
     return options.target + " " + options.length + " " + options.reason;
+  }
+  if (verb == "repair") {
+    const auto repair = make_repair(options.target, options.note);
+    if (!repair) return repair.error();
+    return repair->node + (repair->note.empty() ? "" : " " + repair->note);
   }
   const std::string given = "'" + printable(options.target, shown_bytes_max) + "' is ";
   if (verb == "return" && !valid_node_name(options.target))
@@ -113,6 +120,9 @@ void add_person_commands(CLI::App& app, PersonOptions& options) {
           ->required();
       command->add_option("--reason", options.reason, "Why, for those who come after")->required();
     }
+    if (std::string_view(verb.name) == "repair")
+      command->add_option("--note", options.note,
+                          "What is done about it, for those who come after");
     expect_files(*command, {"--tls-cert", "--tls-key", "--tls-ca"});
     command->footer(std::string("Example:\n  faultline ") + verb.name + " " + verb.example);
   }

@@ -1,6 +1,6 @@
-// `faultline approve|deny|return|silence|unsilence`: what people ask of the controller. On the
-// controller's host the store's file permissions are the authority; from elsewhere a certificate
-// with the operator role is. Either way it is written down with who asked.
+// `faultline approve|deny|return|repair|silence|unsilence`: what people ask of the controller. On
+// the controller's host the store's file permissions are the authority; from elsewhere a
+// certificate with the operator role is. Either way it is written down with who asked.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -21,6 +21,7 @@ struct PersonOptions {
   std::string target;
   std::string length;  // silence: "2h"
   std::string reason;  // silence
+  std::string note;    // repair
 };
 
 /// Asks a controller over the network; bound to the transport in main.cc.

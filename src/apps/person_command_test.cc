@@ -102,6 +102,18 @@ TEST_F(PersonCommand, ASilenceIsKeptWithWhoAndWhy) {
   EXPECT_THAT(out_, HasSubstr("\"holds\": false"));
 }
 
+TEST_F(PersonCommand, ARepairIsAskedForWithItsNote) {
+  EXPECT_EQ(asked("n3 is in repair, since now by ann(1000)", {"repair", "n3", "--note", " RMA 1 "}),
+            exit_ok);
+  EXPECT_EQ(asked("refused: n3 is in_service", {"repair", "n3"}), exit_failed);
+  const auto requests = store_->requests({}).value();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].request, "repair");
+  EXPECT_EQ(requests[0].target, "n3 RMA 1");
+  EXPECT_THAT(requests[0].who, HasSubstr("("));
+  EXPECT_EQ(requests[1].target, "n3");
+}
+
 TEST_F(PersonCommand, WhatCannotBeMeantIsRefusedHere) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"silence", "n3", "--for", "8d", "--reason", "x"},
@@ -121,6 +133,8 @@ TEST_F(PersonCommand, WhatCannotBeMeantIsRefusedHere) {
            {"return", "n3; reboot"},
            {"return", "../n3"},
            {"return", std::string(1 << 20, 'n')},
+           {"repair", "a b"},
+           {"repair", "n3", "--note", "a\nb"},
            {"approve", "v-1"},
            {"approve", "d-1'--"}}) {
     EXPECT_EQ(faultline(words), exit_usage) << words[0] << " " << words[1].substr(0, 40);
@@ -173,9 +187,10 @@ class RepairRecord : public PersonCommand {
     act(ActionKind::drain_node, "n3", "n3 is drained by faultline");
     act(ActionKind::test_node, "n3", "the test ended with exit code 1: DCGM 3 failed");
     act(ActionKind::drain_node, "n4", "another node");
-    ASSERT_TRUE(
-        store_->put_node_state({"n3", NodePhase::in_repair, at, "faultline", "v-1", "a-1", {}, ""})
-            .ok());
+    ASSERT_TRUE(store_
+                    ->put_node_state(
+                        {"n3", NodePhase::in_repair, at, "ann(1000)", "v-1", "a-1", {}, "RMA 4711"})
+                    .ok());
     ASSERT_TRUE(
         store_->put_node_state({"n5", NodePhase::in_service, at, "ann", "", "", {}, ""}).ok());
   }
@@ -187,7 +202,7 @@ TEST_F(RepairRecord, HoldsThePartTheFaultTheLinesAndTheTests) {
     if (*format != '\0') words.emplace_back(format);
     ASSERT_EQ(faultline(words), exit_ok) << err_;
     for (const char* part : {"n3", "in_repair", "0000:3b:00.0", "GPU-5ca1ab1e", "1650822061234",
-                             "gpu.ecc_uncorrectable", "NVRM: Xid (PCI:0000:3b:00): 48",
+                             "RMA 4711", "gpu.ecc_uncorrectable", "NVRM: Xid (PCI:0000:3b:00): 48",
                              "n3 is drained by faultline", "DCGM 3 failed"})
       EXPECT_THAT(out_, HasSubstr(part)) << format;
     EXPECT_THAT(out_, testing::Not(HasSubstr("another node")));

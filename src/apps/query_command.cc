@@ -52,6 +52,13 @@ Result<std::vector<SchedulerNode>> scheduler_nodes(Store& store) {
   return nodes;
 }
 
+/// The scheduler's reason, else ours; of a repair both, since its note says what is being done.
+std::string reason_of(const SchedulerNode& node, const NodeState& state) {
+  if (node.drain_reason.empty()) return or_dash(state.note);
+  const bool repair = state.phase == NodePhase::in_repair && !state.note.empty();
+  return node.drain_reason + (repair ? "; " + state.note : "");
+}
+
 int show_nodes(Store& store, const QueryOptions& options) {
   const auto nodes = scheduler_nodes(store);
   if (!nodes) return fail(nodes.error());
@@ -69,8 +76,7 @@ int show_nodes(Store& store, const QueryOptions& options) {
     const NodeState state = it == by_name.end() ? NodeState{} : it->second;
     if (it != by_name.end()) by_name.erase(it);
     table.add({node.name, std::string(to_text(state.phase)), short_time(state.since),
-               or_dash(state.by), or_dash(node.state_text),
-               node.drain_reason.empty() ? or_dash(state.note) : node.drain_reason});
+               or_dash(state.by), or_dash(node.state_text), reason_of(node, state)});
   }
   for (const auto& [name, state] : by_name) {
     table.add({name, std::string(to_text(state.phase)), short_time(state.since), or_dash(state.by),

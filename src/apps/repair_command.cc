@@ -126,6 +126,7 @@ std::string text_of(const RepairRecord& record, const Cause* cause) {
   std::string text = "node     " + record.state.node + "  " +
                      std::string(to_text(record.state.phase)) + " since " +
                      to_text(record.state.since) + ", by " + record.state.by + "\n";
+  if (!record.state.note.empty()) text += "note     " + record.state.note + "\n";
   for (const auto& [address, board] : record.boards) {
     text += "gpu      " + address + "  uuid " + or_unknown(board.uuid) + "  serial " +
             or_unknown(board.serial) + "\n";

@@ -150,6 +150,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   Result<std::string> answer_decision(const std::string& who, bool approve,
                                       const std::string& target);
   Result<std::string> answer_return(const PersonRequest& request);
+  Result<std::string> answer_repair(const PersonRequest& request);
   Result<std::string> answer_silence(const PersonRequest& request);
   Result<std::string> answer_unsilence(const PersonRequest& request);
 

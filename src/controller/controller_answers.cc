@@ -1,6 +1,6 @@
-// What people ask of the controller: approve, deny, return, silence. A request is a row in the
-// store, so that it is answered once, whoever left it there and however often the controller starts
-// anew.
+// What people ask of the controller: approve, deny, return, repair, silence. A request is a row in
+// the store, so that it is answered once, whoever left it there and however often the controller
+// starts anew.
 #include <algorithm>
 
 #include "controller/controller.h"
@@ -23,6 +23,11 @@ bool covers_anything(const Subject& silence, const ClusterView& view) {
          });
 }
 
+Error unknown_node(const std::string& node) {
+  return {ErrorCode::not_found,
+          "the scheduler does not know " + node + "; `faultline nodes` lists those it does"};
+}
+
 }  // namespace
 
 void Controller::answer_requests() {
@@ -34,6 +39,8 @@ void Controller::answer_requests() {
         Error{ErrorCode::invalid_argument, "unknown request '" + request.request + "'"};
     if (request.request == "return") {
       answer = answer_return(request);
+    } else if (request.request == "repair") {
+      answer = answer_repair(request);
     } else if (request.request == "approve" || request.request == "deny") {
       answer = answer_decision(request.who, request.request == "approve", request.target);
     } else if (request.request == "silence") {
@@ -62,14 +69,30 @@ Result<std::string> Controller::answer_return(const PersonRequest& request) {
   return std::string(to_text(decision.ruling)) + ": " + decision.detail;
 }
 
+Result<std::string> Controller::answer_repair(const PersonRequest& request) {
+  const auto target = parse_repair(request.target);
+  if (!target) return target.error();
+  const SchedulerNode* node = judged_view_.node(target->node);
+  if (node == nullptr) return unknown_node(target->node);
+  Result<NodeState> repair = NodeState{};
+  bool again = false;
+  move_node([&](const NodeStates& states) -> std::optional<NodeState> {
+    repair = into_repair(states, *node, target->note, request.who, clock_.now());
+    if (!repair) return std::nullopt;
+    const auto before = states.find(node->name);
+    again = before != states.end() && before->second.phase == NodePhase::in_repair;
+    return *repair;
+  });
+  if (!repair) return repair.error();
+  return node->name + " is in repair" + (again ? " already" : "") + ", since " +
+         to_text(repair->since) + " by " + repair->by;
+}
+
 Result<std::string> Controller::answer_silence(const PersonRequest& request) {
   const auto target = parse_silence(request.target);
   if (!target) return target.error();
   const std::string& node = target->subject.node;
-  if (!node.empty() && judged_view_.node(node) == nullptr) {
-    return Error{ErrorCode::not_found,
-                 "the scheduler does not know " + node + "; `faultline nodes` lists those it does"};
-  }
+  if (!node.empty() && judged_view_.node(node) == nullptr) return unknown_node(node);
   if (!covers_anything(target->subject, judged_view_)) {
     return Error{ErrorCode::not_found, "no node is known to be in " + target->subject.text() +
                                            ": `faultline silence` a node, a job or the cluster"};

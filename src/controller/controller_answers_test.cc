@@ -48,6 +48,7 @@ TEST_F(ControllerTest, WhatIsAskedOfSomethingUnknownIsNotFound) {
              std::map<std::string, std::string>{{"approve", "d-0000000000000000"},
                                                 {"deny", "d-0000000000000000"},
                                                 {"return", "n33"},
+                                                {"repair", "n33 x"},
                                                 {"silence", "n33 2h x"},
                                                 {"unsilence", "s-99"}}) {
           const auto answer = controller.operate("ann", request, target);
@@ -77,6 +78,45 @@ TEST_F(ControllerTest, AReturnedNodeIsDrainedAgainWhenItFailsAgain) {
         EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3", 2)}).ok());
       },
       [](Store&, FakeCluster& cluster) { return cluster.times("drain_node node:n3") == 2; });
+}
+
+TEST_F(ControllerTest, APersonPutsADrainedNodeInRepairAndReturnsIt) {
+  const auto state_of_n3 = [](Store& store) {
+    const auto states = store.node_states();
+    for (const auto& state : *states)
+      if (state.node == "n3") return state;
+    return NodeState{};
+  };
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        const auto early = controller.operate("ann", "repair", "n3 RMA 1");
+        EXPECT_TRUE(early->starts_with("refused: n3 is in_service, and jobs may still get it"))
+            << *early;
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3", 1)}).ok());
+        EXPECT_TRUE(eventually([&] { return cluster.did("drain_node node:n3"); }));
+        EXPECT_TRUE(eventually([&] {
+          return controller.operate("ann", "repair", "n3 RMA 1")->starts_with("n3 is in repair");
+        }));
+        // Said again, nothing changes but the note.
+        const auto again = controller.operate("bob", "repair", "n3 RMA 2");
+        EXPECT_TRUE(again->starts_with("n3 is in repair already, since ")) << *again;
+        EXPECT_TRUE(again->ends_with(" by ann")) << *again;
+      },
+      [&](Store& store, FakeCluster&) { return state_of_n3(store).note == "RMA 2"; });
+  // A controller that starts anew knows of it, and `return` is what brings the node back.
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        EXPECT_TRUE(controller.operate("ann", "repair", "n3")->ends_with(" by ann"));
+        EXPECT_TRUE(eventually([&] {
+          const auto answer = controller.operate("ann", "return", "n3");
+          return answer && answer->starts_with("act");
+        }));
+        EXPECT_TRUE(eventually([&] { return cluster.did("return_node node:n3"); }));
+      },
+      [&](Store& store, FakeCluster&) {
+        const auto phase = state_of_n3(store).phase;
+        return phase == NodePhase::returned || phase == NodePhase::in_service;
+      });
 }
 
 TEST_F(ControllerTest, APersonsDenialHolds) {

@@ -6,6 +6,7 @@ namespace {
 /// After a drain or a return the scheduler's view needs a moment to show it; before that it proves
 /// nothing.
 constexpr Duration view_grace = std::chrono::seconds{10};
+constexpr const char* us = "faultline";
 
 NodeState state_of(const NodeStates& states, const std::string& node) {
   const auto it = states.find(node);
@@ -62,17 +63,20 @@ std::optional<NodeState> after_verdict(const NodeStates& states, const Verdict& 
     state.verdict = verdict.id;
     state.action.clear();  // an earlier drain is over
     state.note = verdict.cause;
-    return moved(state, NodePhase::suspected, now, "faultline");
+    return moved(state, NodePhase::suspected, now, us);
   }
   const bool cleared = verdict.status == VerdictStatus::cleared && state.verdict == verdict.id;
   if (cleared && state.phase == NodePhase::suspected)
-    return moved(state, NodePhase::in_service, now, "faultline");
+    return moved(state, NodePhase::in_service, now, us);
   return std::nullopt;
 }
 
 std::optional<NodeState> before_test(const NodeStates& states, const std::string& node,
                                      Instant now) {
-  return moved(state_of(states, node), NodePhase::testing, now, "faultline");
+  NodeState state = state_of(states, node);
+  // One that was in line already runs, and moves nothing.
+  if (in_repair_by_person(state)) return std::nullopt;
+  return moved(std::move(state), NodePhase::testing, now, us);
 }
 
 std::optional<NodeState> after_outcome(const NodeStates& states, const Decision& decision,
@@ -80,7 +84,7 @@ std::optional<NodeState> after_outcome(const NodeStates& states, const Decision&
   const NodeState before = state_of(states, decision.action.subject.node);
   const auto phase = phase_after(before, decision.action, outcome);
   if (!phase || decision.action.dry_run) return std::nullopt;
-  auto state = moved(before, *phase, outcome.at, "faultline");
+  auto state = moved(before, *phase, outcome.at, us);
   if (!state) return std::nullopt;
   if (decision.action.kind == ActionKind::drain_node) {
     state->verdict = decision.verdict;
@@ -88,6 +92,29 @@ std::optional<NodeState> after_outcome(const NodeStates& states, const Decision&
   }
   state->note = outcome.detail;
   return state;
+}
+
+Result<NodeState> into_repair(const NodeStates& states, const SchedulerNode& node,
+                              const std::string& note, const std::string& who, Instant now) {
+  NodeState state = state_of(states, node.name);
+  if (state.phase == NodePhase::testing)
+    return Error{ErrorCode::conflict, node.name + " is being tested; ask again after the test"};
+  const bool ours = state.phase == NodePhase::drained || state.phase == NodePhase::in_repair;
+  if (!ours && node.available) {
+    return Error{ErrorCode::conflict,
+                 node.name + " is " + std::string(to_text(state.phase)) +
+                     ", and jobs may still get it: drain it first by the scheduler's own means, or "
+                     "let faultline do it (`faultline actions`)"};
+  }
+  // Somebody else's drain is one, too.
+  for (const auto phase : {NodePhase::drained, NodePhase::in_repair})
+    if (auto next = moved(state, phase, now, who)) state = std::move(*next);
+  if (!note.empty()) state.note = note;
+  return state;
+}
+
+bool in_repair_by_person(const NodeState& state) {
+  return state.phase == NodePhase::in_repair && state.by != us;
 }
 
 std::optional<NodeState> after_view(const NodeState& state, const SchedulerNode& node,

@@ -145,6 +145,61 @@ TEST(NodeLife, ANodeInRepairThatSomebodyResumesIsReturned) {
   EXPECT_EQ(back->phase, NodePhase::returned);
 }
 
+SchedulerNode seen(bool available) {
+  SchedulerNode node;
+  node.name = "n3";
+  node.available = available;
+  return node;
+}
+
+TEST(NodeLife, APersonPutsWhatIsOutOfServiceInRepair) {
+  for (const auto phase : {NodePhase::drained, NodePhase::suspected, NodePhase::in_service}) {
+    auto states = in_phase(phase);
+    states["n3"].note = "gpu.fell_off_bus";
+    const auto repair = into_repair(states, seen(false), "", "ann(1000)", t0 + seconds{5});
+    ASSERT_TRUE(repair) << to_text(phase);
+    EXPECT_EQ(repair->phase, NodePhase::in_repair);
+    EXPECT_EQ(repair->by, "ann(1000)");
+    EXPECT_EQ(repair->since, t0 + seconds{5});
+    EXPECT_EQ(repair->verdict, "v-1");
+    EXPECT_EQ(repair->note, "gpu.fell_off_bus") << "no note takes none away";
+  }
+  // Ours, though the view may not show it yet.
+  EXPECT_TRUE(into_repair(in_phase(NodePhase::drained), seen(true), "", "ann(1000)", t0));
+}
+
+TEST(NodeLife, WhatJobsMayGetOrIsBeingTestedIsNotInRepair) {
+  for (const auto phase : {NodePhase::suspected, NodePhase::in_service, NodePhase::returned}) {
+    const auto refused = into_repair(in_phase(phase), seen(true), "", "ann(1000)", t0);
+    ASSERT_FALSE(refused) << to_text(phase);
+    EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+    EXPECT_NE(refused.error().message.find("drain it first"), std::string::npos);
+  }
+  const auto tested = into_repair(in_phase(NodePhase::testing), seen(false), "", "ann(1000)", t0);
+  ASSERT_FALSE(tested);
+  EXPECT_NE(tested.error().message.find("ask again after the test"), std::string::npos);
+}
+
+TEST(NodeLife, ARepairThatIsAskedForAgainChangesItsNoteAlone) {
+  NodeState state =
+      into_repair(in_phase(NodePhase::drained), seen(false), "RMA 1", "ann(1000)", t0).value();
+  const auto same = into_repair({{"n3", state}}, seen(false), "", "bob(1001)", t0 + seconds{60});
+  EXPECT_EQ(same.value(), state);
+  state.note = "RMA 2";
+  EXPECT_EQ(
+      into_repair({{"n3", state}}, seen(false), "RMA 2", "bob(1001)", t0 + seconds{60}).value(),
+      state);
+}
+
+TEST(NodeLife, ATestInLineDoesNotTakeANodeOutOfAPersonsRepair) {
+  auto states = in_phase(NodePhase::in_repair);
+  states["n3"].by = "ann(1000)";
+  EXPECT_FALSE(before_test(states, "n3", t0));
+  EXPECT_FALSE(after_test(states, OutcomeStatus::done)) << "and its result moves nothing";
+  states["n3"].by = "faultline";
+  EXPECT_TRUE(before_test(states, "n3", t0));
+}
+
 TEST(NodeLife, EveryMoveThatIsNotListedIsRefused) {
   EXPECT_FALSE(may_move(NodePhase::in_service, NodePhase::testing));
   EXPECT_FALSE(may_move(NodePhase::in_service, NodePhase::returned));

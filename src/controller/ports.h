@@ -72,8 +72,8 @@ class AgentIngress {
 class OperatorIngress {
  public:
   virtual ~OperatorIngress() = default;
-  /// request: "approve", "deny" (target: decision id), "return" (target: node), "silence" or
-  /// "unsilence" (target: see store/person_request.h). Returns one line for the person.
+  /// request: "approve", "deny" (target: decision id), "return" (target: node), "repair", "silence"
+  /// or "unsilence" (target: see store/person_request.h). Returns one line for the person.
   virtual Result<std::string> operate(const std::string& who, const std::string& request,
                                       const std::string& target) = 0;
 };

@@ -206,8 +206,20 @@ Stop not_acted_yet(const Proposal& proposal, const PolicyInput& input) {
                                          entry->action.id);
 }
 
+/// Who put it in repair says when it is whole: no test and no cleared verdict does.
+Stop in_a_persons_repair(const Proposal& proposal, const PolicyInput& input) {
+  if (!is(proposal, {ActionKind::test_node, ActionKind::return_node})) return {};
+  const auto state = input.view.node_states.find(proposal.node);
+  if (state == input.view.node_states.end() || state->second.phase != NodePhase::in_repair ||
+      state->second.by == "faultline")
+    return {};
+  return hold(Reason::owned_by_other, proposal.node + " is in repair by " + state->second.by +
+                                          "; `faultline return` gives it back");
+}
+
 Stop own_or_free(const Proposal& proposal, const PolicyInput& input) {
   if (!on_node(proposal)) return {};
+  if (auto stop = in_a_persons_repair(proposal, input)) return stop;
   const auto& node = *input.view.node(proposal.node);
   if (node.maintenance)
     return hold(Reason::owned_by_other, node.name + " is in a maintenance reservation");

@@ -196,6 +196,30 @@ TEST(Policy, ReturnsOnlyWhatItsOwnDrainTookOut) {
   EXPECT_EQ(decide(s.input())[0].reason, Reason::owned_by_other);
 }
 
+TEST(Policy, ANodeInAPersonsRepairIsNeitherTestedNorReturned) {
+  Scenario s;
+  s.node("n3").drained = true;
+  s.node("n3").drain_reason = "faultline:" + drain_id() + " gpu.ecc_uncorrectable";
+  s.tests.configured = s.tests.after_drain = true;
+  const auto ruling_of = [&](ActionKind kind) {
+    for (const auto& decision : decide(s.input()))
+      if (decision.action.kind == kind) return decision.reason;
+    return Reason::node_unknown;
+  };
+  // By faultline itself, after a failed test: a new test or a cleared verdict is news.
+  s.view.node_states["n3"] = {"n3", NodePhase::in_repair, now, "faultline", "", "", {}, ""};
+  EXPECT_EQ(ruling_of(ActionKind::test_node), Reason::all_guards_passed);
+  s.view.node_states["n3"].by = "ann(1000)";
+  EXPECT_EQ(ruling_of(ActionKind::test_node), Reason::owned_by_other);
+  s.verdict.status = VerdictStatus::cleared;
+  EXPECT_EQ(ruling_of(ActionKind::return_node), Reason::owned_by_other);
+  EXPECT_EQ(decide_return("n3", "ann", s.view, s.history, s.limits, Mode::act, now).reason,
+            Reason::all_guards_passed)
+      << "a person does";
+  s.view.node_states["n3"].by = "faultline";
+  EXPECT_EQ(ruling_of(ActionKind::return_node), Reason::all_guards_passed);
+}
+
 TEST(ReturnedSince, AFaultAfterTheReturnIsANewOneAndOtherNodesAreNotConcerned) {
   Scenario s;
   s.clean_since["n3"] = s.verdict.since - seconds{1};

@@ -95,6 +95,24 @@ Result<SilenceTarget> make_silence(std::string_view subject_text, std::string_vi
   return SilenceTarget{*subject, *length, std::string(reason)};
 }
 
+Result<RepairTarget> parse_repair(std::string_view target) {
+  const auto node = take_word(target);
+  return make_repair(node, target);
+}
+
+Result<RepairTarget> make_repair(std::string_view node, std::string_view note_text) {
+  if (!valid_node_name(node)) {
+    return wrong("'" + printable(node, shown_bytes_max) +
+                 "' is not a node name; give it as the scheduler spells it, for instance n3");
+  }
+  const auto note = trim(note_text);
+  if (printable(note, repair_note_bytes_max) != note) {
+    return wrong("a note is one line, at most " + std::to_string(repair_note_bytes_max) +
+                 " bytes, for instance 'RMA 4711: board swapped'");
+  }
+  return RepairTarget{std::string(node), std::string(note)};
+}
+
 std::vector<Silence> silences_of(const std::vector<PersonRequest>& requests) {
   std::vector<Silence> silences;
   for (const auto& request : requests) {

@@ -17,6 +17,7 @@ namespace faultline {
 /// A silence is a promise to come back. One that outlives a week is a policy, and belongs there.
 inline constexpr Duration silence_max = std::chrono::hours{24 * 7};
 inline constexpr std::size_t silence_reason_bytes_max = 200;
+inline constexpr std::size_t repair_note_bytes_max = 200;
 
 /// The target of a "silence": "node:n3 2h new cable on port 3".
 struct SilenceTarget {
@@ -29,6 +30,15 @@ Result<SilenceTarget> parse_silence(std::string_view target);
 /// what was expected.
 Result<SilenceTarget> make_silence(std::string_view subject, std::string_view length,
                                    std::string_view reason);
+/// The target of a "repair": "n3" or "n3 RMA 4711".
+struct RepairTarget {
+  std::string node;
+  std::string note;  // "": none
+};
+Result<RepairTarget> parse_repair(std::string_view target);
+/// Of the two words of a person. invalid_argument, with what was expected.
+Result<RepairTarget> make_repair(std::string_view node, std::string_view note);
+
 /// "90s", "30m", "2h", "7d".
 std::optional<Duration> parse_length(std::string_view text);
 

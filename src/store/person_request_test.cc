@@ -52,6 +52,22 @@ TEST(PersonRequest, ASilenceHasLimits) {
   }
 }
 
+TEST(PersonRequest, ARepairHasANodeAndPerhapsANote) {
+  EXPECT_EQ(parse_repair("n3")->node, "n3");
+  EXPECT_EQ(parse_repair("n3")->note, "");
+  EXPECT_EQ(parse_repair("n3 RMA 4711: board swapped")->note, "RMA 4711: board swapped");
+  EXPECT_TRUE(parse_repair("n3 " + std::string(repair_note_bytes_max, 'x')).ok());
+  for (const std::string& wrong :
+       {std::string(), std::string(" n3"), std::string("../n3"), std::string("n3;reboot x"),
+        std::string("n3 a\nb"), "n3 " + std::string(repair_note_bytes_max + 1, 'x')}) {
+    const auto repair = parse_repair(wrong);
+    ASSERT_FALSE(repair.ok()) << wrong;
+    EXPECT_EQ(repair.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(repair.error().message.find("for instance"), std::string::npos);
+  }
+  EXPECT_FALSE(make_repair("n3 x", "note").ok()) << "its second word would be the note";
+}
+
 TEST(PersonRequest, ASilenceHoldsUntilItsEndOrAPersons) {
   auto all = silences_of({request(1, "silence", "n3 3h x"), request(2, "silence", "n4 3h y")});
   ASSERT_EQ(all.size(), 2u);

@@ -24,12 +24,12 @@ namespace faultline {
 
 enum class Access { read_only, read_write };
 
-/// A request a person left in the store: `faultline approve|deny|return|silence|unsilence` on the
-/// controller's host.
+/// A request a person left in the store: `faultline approve|deny|return|repair|silence|unsilence`
+/// on the controller's host.
 struct PersonRequest {
   std::int64_t number = 0;
-  std::string request;  // approve, deny, return, silence, unsilence
-  std::string target;   // of a silence: store/person_request.h
+  std::string request;  // approve, deny, return, repair, silence, unsilence
+  std::string target;   // of a repair or silence: store/person_request.h
   std::string who;      // user name and uid
   Instant at;
   std::string answer;  // "" until the controller took it
