@@ -42,11 +42,10 @@ Result<std::unique_ptr<AgentRuntime>> AgentRuntime::open(AgentSettings settings,
   if (!spool.ok()) return spool.error().with_context("state folder");
   AgentState state =
       AgentState::load(settings.state / "state.json", settings.boot_id, ports.clock.now());
-  if (const Status saved = state.save(); !saved.ok())
-    return saved.error().with_context("state folder");
   std::unique_ptr<AgentRuntime> runtime(
       new AgentRuntime(std::move(settings), std::move(ports), catalog, counters,
                        std::move(lock).value(), std::move(spool).value(), std::move(state)));
+  runtime->save_state();  // a first start is remembered, unless the disk is full: that stops nobody
   runtime->say_hello();
   return runtime;
 }
@@ -350,7 +349,10 @@ void AgentRuntime::keep() {
   if (!outbox_.durable() || (!kept && now < save_due_)) return;
   save_due_ = now + settings_.cursor_save;
   logs_.keep_cursors();
-  if (!state_.changed()) return;
+  if (state_.changed()) save_state();
+}
+
+void AgentRuntime::save_state() {
   const Status saved = state_.save();
   const bool failed_before = std::exchange(unsaved_, !saved.ok());
   if (!saved.ok()) counters_.add("agent_state_errors_total");

@@ -71,7 +71,8 @@ struct AgentPorts {
 
 class AgentRuntime {
  public:
-  /// unavailable if the state folder cannot be used, conflict if another agent uses it.
+  /// unavailable if the state folder cannot be used, conflict if another agent uses it. A full disk
+  /// is no reason: it is said, and events stay in memory.
   static Result<std::unique_ptr<AgentRuntime>> open(AgentSettings settings, AgentPorts ports,
                                                     const Catalog& catalog, Counters& counters);
   AgentRuntime(const AgentRuntime&) = delete;
@@ -108,6 +109,7 @@ class AgentRuntime {
   void look_at_gpus();
   void find_job_logs();
   void keep();
+  void save_state();
 
   AgentSettings settings_;
   AgentPorts ports_;

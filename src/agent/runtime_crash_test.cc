@@ -1,5 +1,6 @@
 // An agent that is killed between any two things that it does to its state folder, and in the
 // middle of them.
+#include "agent/full_disk.h"
 #include "agent/own_log.h"
 #include "agent/runtime_fixture.h"
 
@@ -127,6 +128,40 @@ TEST_F(RuntimeCrashTest, AStateThatCannotBeKeptIsSaidOnceUntilItCan) {
   fs::remove(folder_ / "state/state.json.new");
   run_for(seconds{6});
   EXPECT_EQ(own.lines("info: state: kept again").size(), 1U);
+}
+
+TEST_F(RuntimeCrashTest, WithoutItsStateItTellsWhatItHadSpooledAndNothingElse) {
+  xid(99);
+  run_for(seconds{7});
+  uplink_.down = true;
+  xid(100);
+  run_for(seconds{1});
+  runtime_.reset();
+  fs::remove(folder_ / "state/state.json");
+  xid(101);  // where the log had been read to is not known any more
+  start();
+  expect_all_told({"99", "100"}, "without a state");
+  xid(102);
+  expect_all_told({"99", "100", "102"}, "what is new");
+}
+
+TEST_F(RuntimeCrashTest, ADiskThatIsFullAtTheStartStopsNobody) {
+  const OwnLog own;
+  {
+    const FullDisk full(0);
+    start();
+    xid(100);
+    run_for(seconds{7});
+  }
+  EXPECT_EQ(pids(), std::set<std::string>{"100"}) << "sent from memory";
+  EXPECT_EQ(own.lines("error: state: ").size(), 1U);
+  EXPECT_EQ(own.lines("error: spool: ").size(), 1U);
+  xid(101);
+  run_for(seconds{7});
+  EXPECT_EQ(own.lines("info: state: kept again").size(), 1U);
+  EXPECT_EQ(own.lines("info: spool: the disk takes events again").size(), 1U);
+  start();
+  expect_all_told({"100", "101"}, "after a restart");
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "agent/spool.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include <fstream>
+
+#include "agent/full_disk.h"
 
 namespace faultline {
 namespace {
@@ -185,24 +185,6 @@ TEST_F(SpoolTest, WhileTheDiskRefusesEventsStayInMemoryAndInOrder) {
   EXPECT_TRUE(spool->append({"c"}).ok());
   EXPECT_EQ(all(*spool), (std::vector<std::string>{"a", "b", "c"}));
 }
-
-/// While one lives, no file grows beyond `bytes`: a disk that is full in the middle of a write.
-class FullDisk {
- public:
-  explicit FullDisk(std::uint64_t bytes) {
-    ::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit full = before_;
-    full.rlim_cur = bytes;
-    ::setrlimit(RLIMIT_FSIZE, &full);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{};
-};
 
 TEST_F(SpoolTest, ADiskThatIsFullAtAnyByteTearsAndLosesNothing) {
   constexpr std::uint64_t first_bytes = 8 + 5;
