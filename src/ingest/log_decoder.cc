@@ -110,6 +110,7 @@ class LogDecoder::Impl {
   std::uint64_t block_first_line_ = 0;  // lines scanned before the block
   bool last_was_kmsg_ = false;
   bool last_was_driver_ = false;
+  bool others_line_ = false;  // of a syslog file, written by another program than the kernel
   GapCount too_long_{"too_long"};
   GapCount binary_{"binary"};
 
@@ -148,10 +149,13 @@ std::vector<Event> LogDecoder::Impl::end(bool at_once) {
 void LogDecoder::Impl::take_line(const Line& line) {
   ++lines_;
   const LinePrefix prefix = parse_prefix(line.text);
+  const bool after_driver = std::exchange(last_was_driver_, false);
   if (kernel()) {
     if (belongs_to_last_record(line, prefix)) return;
-    // A syslog file holds everybody's lines; only the kernel's own are facts about the node.
-    if (prefix.from_syslog && prefix.program != "kernel") {
+    // A syslog file holds everybody's lines; only the kernel's own are facts about the node. A line
+    // without a head goes on with the one before.
+    if (prefix.body > 0) others_line_ = prefix.from_syslog && prefix.program != "kernel";
+    if (others_line_) {
       counters_.add("ingest_not_kernel_lines_total");
       return;
     }
@@ -162,7 +166,7 @@ void LogDecoder::Impl::take_line(const Line& line) {
   }
   std::size_t head = prefix.body;
   if (kernel()) {
-    if (last_was_driver_ && head == 0) head = driver_continuation(line.text);
+    if (after_driver && head == 0) head = driver_continuation(line.text);
     last_was_driver_ = line.text.substr(head).starts_with("NVRM:");
   }
   block_.add(line.text, head, prefix.sequence.value_or(line.offset));

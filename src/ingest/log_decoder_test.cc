@@ -301,9 +301,15 @@ TEST_F(LogDecoderTest, AMessageOfTheDriverMayHaveSeveralLines) {
   const auto events = decode(kernel_origin(), "[10.0] NVRM: The NVIDIA GPU 0000:b3:00.0\n" + rest);
   ASSERT_EQ(signatures(events), Texts{"nvrm.fallenoff.init"});
   EXPECT_EQ(events[0].subject.text(), "gpu:n3/0000:b3:00.0");
-  // Behind another's message the same blanks are that one's words.
+  // Behind another's message the same blanks are that one's words, also if it was left out itself.
   EXPECT_TRUE(
       decode(kernel_origin(), "[10.0] overlayfs: failed to resolve '/tmp/x\n" + rest).empty());
+  const std::string loading = "May  1 01:02:03 n3 kernel: NVRM: loading NVIDIA UNIX\n";
+  const std::string words =
+      "May  1 01:02:03 n3 mallory[8]: first\n                 " + xid_79 + "\n";
+  EXPECT_TRUE(decode(kernel_origin(), loading + words).empty());
+  EXPECT_TRUE(
+      decode(kernel_origin(), "May  1 01:02:03 n3 mallory[8]: x\n" + xid_79 + "\n").empty());
 }
 
 TEST_F(LogDecoderTest, KmsgContinuationLinesAreNotScanned) {
