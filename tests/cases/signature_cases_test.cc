@@ -266,23 +266,33 @@ TEST_F(SignatureCases, NothingThatVectorscanSeesOnACaseLineIsRefusedByRe2) {
   }
 }
 
-/// A user may name a file as the kernel words its errors, and the kernel prints the name: as a
-/// quotation, it must not say anything of the node. That the driver's own lines begin with "NVRM: "
-/// is for the decoder to check.
-TEST_F(SignatureCases, NothingDecisiveIsReadInWhatAKernelLineQuotes) {
+/// What may lead to a drain: it is said of a node by itself.
+bool accuses_a_node(const Signature& signature, const Catalog& catalog) {
+  const Cause* cause = catalog.cause(signature.cause);
+  if (signature.role != Role::root || cause == nullptr || !concerns_node(cause->remedy))
+    return false;
+  // The scheduler's word needs no second witness.
+  if (signature.layer == Layer::scheduler) return signature.subject == SubjectKind::node;
+  return signature.layer == Layer::kernel && signature.strength == Strength::decisive;
+}
+
+/// A user may name a file as the kernel words its errors, or a job as the scheduler does, and both
+/// print names: as a quotation it must not say anything of a node. That the driver's own lines
+/// begin with "NVRM: " is for the decoder to check.
+TEST_F(SignatureCases, NobodyIsAccusedByWhatALineQuotes) {
   for (const auto& [path, file] : files_) {
     for (const auto& block : file.blocks) {
       const Signature* signature = catalog_->signature(block.signature);
-      if (signature == nullptr || signature->layer != Layer::kernel ||
-          signature->strength != Strength::decisive || signature->role != Role::root ||
+      if (signature == nullptr || !accuses_a_node(*signature, *catalog_) ||
           signature->pattern.starts_with("NVRM: "))
         continue;
       for (const auto& line : block.lines) {
         if (!line.fires) continue;
         const auto body = line.text.substr(parse_system_prefix(line.text).body);
-        check_quiet(
-            *signature,
-            {false, "overlayfs: failed to resolve '/tmp/" + body + "': -2", {}, line.place});
+        const bool kernel = signature->layer == Layer::kernel;
+        const std::string head = kernel ? "overlayfs: failed to resolve '/tmp/"
+                                        : "lua: slurm_job_submit: job from uid 1001, name '";
+        check_quiet(*signature, {false, head + body + "'", {}, line.place});
       }
     }
   }
