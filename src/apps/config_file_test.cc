@@ -1,7 +1,10 @@
 #include "apps/config_file.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "apps/serve_command.h"
@@ -92,6 +95,18 @@ TEST_F(ConfigFile, WhatIsNoTomlIsAnErrorWithItsLine) {
   CLI::App* serve = add_serve_command(app, options);
   EXPECT_FALSE(apply_config(*serve, folder_.string()).ok());
   EXPECT_EQ(apply_config(*serve, (folder_ / "none").string()).error().code, ErrorCode::not_found);
+}
+
+TEST_F(ConfigFile, OneThatMayNotBeReadIsNotAMissingAnswer) {
+  EXPECT_EQ(read(""), "");
+  ASSERT_EQ(::chmod(file_.c_str(), 0), 0);
+  EXPECT_EXIT(
+      {
+        if (::geteuid() == 0 && ::setuid(65534) != 0) std::_Exit(99);
+        const auto table = read_config(file_.string());
+        std::_Exit(!table && table.error().code == ErrorCode::permission_denied ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

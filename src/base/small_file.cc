@@ -11,7 +11,9 @@ namespace faultline {
 namespace {
 
 Error file_error(const std::filesystem::path& path) {
-  const ErrorCode code = errno == ENOENT ? ErrorCode::not_found : ErrorCode::unavailable;
+  const ErrorCode code = errno == ENOENT                     ? ErrorCode::not_found
+                         : errno == EACCES || errno == EPERM ? ErrorCode::permission_denied
+                                                             : ErrorCode::unavailable;
   return Error{code, fmt::format("{}: {}", path.string(), std::strerror(errno))};
 }
 

@@ -12,8 +12,8 @@
 
 namespace faultline {
 
-/// Follows links; never waits for a FIFO. not_found, exhausted (longer than `bytes_max`) or
-/// unavailable.
+/// Follows links; never waits for a FIFO. not_found, permission_denied, exhausted (longer than
+/// `bytes_max`) or unavailable.
 Result<std::string> read_small_file(const std::filesystem::path& path, std::uint64_t bytes_max);
 /// Up to `bytes` from `offset` on; fewer at the end.
 Result<std::string> read_file_part(const std::filesystem::path& path, std::uint64_t offset,
