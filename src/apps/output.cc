@@ -88,8 +88,10 @@ void hold_standard_descriptors() {
 
 int finish_output(const std::string& words, int code) {
   if (write_error == 0 || write_error == EPIPE) return code;
-  std::fprintf(stderr, "faultline: the output of `%s` is lost: %s\n",
-               printable(words, shown_error_bytes_max).c_str(), std::strerror(write_error));
+  // Nobody should submit or approve a second time for want of an answer.
+  const char* done = code == exit_ok ? "; what it was asked for is done" : "";
+  std::fprintf(stderr, "faultline: the output of `%s` is lost: %s%s\n",
+               printable(words, shown_error_bytes_max).c_str(), std::strerror(write_error), done);
   write_error = 0;
   return code == exit_ok ? exit_failed : code;
 }
