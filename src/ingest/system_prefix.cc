@@ -185,6 +185,18 @@ bool take_bare_kernel(TextCursor& cursor, LinePrefix& prefix) {
   return true;
 }
 
+/// "kern.warn " of busybox: who may write as the kernel is the kernel.
+bool take_facility_word(TextCursor& cursor, LinePrefix& prefix) {
+  TextCursor ahead = cursor;
+  const std::size_t start = ahead.at();
+  if (!ahead.take_while(is_lower, 3, 8)) return false;
+  const auto facility = ahead.since(start);
+  if (!ahead.take('.') || !ahead.take_while(is_lower, 3, 8) || !ahead.take(' ')) return false;
+  if (facility != "kern") prefix.program = facility;
+  cursor = ahead;
+  return true;
+}
+
 /// Host and program after a syslog daemon's time. The kernel's own stamp may follow.
 void take_syslog_names(TextCursor& cursor, LinePrefix& prefix) {
   if (take_bare_kernel(cursor, prefix)) return;  // journalctl --no-hostname
@@ -192,6 +204,7 @@ void take_syslog_names(TextCursor& cursor, LinePrefix& prefix) {
   if (!take_host(ahead, prefix)) return;
   prefix.from_syslog = true;
   cursor = ahead;
+  if (take_facility_word(cursor, prefix) && !prefix.program.empty()) return;
   if (!take_bare_kernel(cursor, prefix)) take_program(cursor, prefix);
 }
 

@@ -95,9 +95,16 @@ INSTANTIATE_TEST_SUITE_P(
              "2026-04-22T21:27:51.291660856Z", "10.4.1.9", "kernel"},
         Form{"talos_user", "10.4.1.9: user: notice: [2026-04-22T21:27:51.291660856Z]: ",
              TimeForm::iso, "2026-04-22T21:27:51.291660856Z", "10.4.1.9", "user"},
+        Form{"busybox", "May  1 01:02:03 n7 kern.warn kernel: [ 7.812001] ", TimeForm::month_day,
+             "May  1 01:02:03", "n7", "kernel"},
         Form{"other_program", "Oct 02 09:14:02 n7 logger[812]: ", TimeForm::month_day,
              "Oct 02 09:14:02", "n7", "logger"}),
     [](const auto& parameter) { return parameter.param.name; });
+
+/// logger names any program, but not the kernel's facility.
+TEST(SystemPrefix, AFacilityTellsWhoIsNotTheKernel) {
+  EXPECT_EQ(parse_system_prefix("May  1 01:02:03 n7 user.notice kernel: text").program, "user");
+}
 
 TEST(SystemPrefix, KmsgHasASequence) {
   EXPECT_EQ(parse_system_prefix("6,1234,5678901,-;text").sequence, 1234U);
