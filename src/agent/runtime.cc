@@ -61,7 +61,7 @@ AgentRuntime::AgentRuntime(AgentSettings settings, AgentPorts ports, const Catal
       state_(std::move(state)),
       outbox_(settings_.node, *spool_, ports_.uplink, ports_.clock, counters, settings_.outbox),
       logs_({settings_.node, settings_.boot_id, settings_.boot_time, settings_.utc_offset,
-             settings_.state / "signatures", settings_.host_names},
+             settings_.state / "signatures", settings_.host_names, settings_.logs_max},
             catalog, state_, ports_.clock, counters),
       gpu_watch_(settings_.node) {}
 

@@ -38,6 +38,7 @@ struct AgentSettings {
   Duration utc_offset{0};
   std::vector<std::string>
       host_names;  // of this node in its kernel's lines; empty: any host is taken for it
+  std::size_t logs_max = LogReader::Settings{}.logs_max;
   Spool::Limits spool;
   Outbox::Limits outbox;
   Duration poll_interval = std::chrono::milliseconds{250};  // of logs that cannot be waited for

@@ -28,6 +28,7 @@
 #include "agent/runtime.h"
 #include "apps/catalog_path.h"
 #include "apps/config_file.h"
+#include "apps/descriptor_budget.h"
 #include "apps/option_values.h"
 #include "apps/output.h"
 #include "apps/signatures_command.h"
@@ -147,6 +148,7 @@ class Agent {
 
   const AgentOptions& options_;
   const MakeUplink& make_uplink_;
+  const DescriptorBudget budget_ = budget_of(raise_descriptor_limit());
   SystemClock clock_;
   Counters counters_;
   BootFacts boot_;
@@ -170,6 +172,7 @@ AgentSettings Agent::settings() const {
   settings.utc_offset = local_offset(clock_.now());
   settings.host_names = {options_.node,
                          host_name()};  // the scheduler's name for it may be another than its own
+  settings.logs_max = budget_.logs_max;
   settings.spool.bytes_max = static_cast<std::uint64_t>(options_.spool_mib) * 1024 * 1024;
   return settings;
 }
@@ -200,7 +203,10 @@ Status Agent::start() {
   const std::string socket = expand_socket_path(
       options_.socket.empty() ? agent_socket_default : std::string_view(options_.socket),
       options_.node);
-  auto door = UnixDoor::listen(socket, clock_, counters_);
+  UnixDoor::Limits limits;
+  limits.connections_max = budget_.connections_max;
+  limits.connections_per_user_max = budget_.connections_per_user_max;
+  auto door = UnixDoor::listen(socket, clock_, counters_, limits);
   if (!door.ok()) return door.error();
   door_ = std::move(door).value();
   auto uplink = make_uplink_(options_, clock_, counters_);
