@@ -57,13 +57,11 @@ Result<ActionHistory> load_history(Store& store, Instant since) {
   return history;
 }
 
-Result<std::vector<ActionHistory::Silence>> load_silences(Store& store, Instant now) {
+Result<std::vector<Silence>> load_silences(Store& store, Instant now) {
   const auto requests = store.requests({history_entries_max, now - silence_max});
   if (!requests) return requests.error();
-  std::vector<ActionHistory::Silence> silences;
-  for (const auto& silence : silences_of(*requests)) {
-    if (silence.holds(now)) silences.push_back({silence.subject, silence.until, silence.by});
-  }
+  auto silences = silences_of(*requests);
+  std::erase_if(silences, [&](const Silence& silence) { return !silence.holds(now); });
   return silences;
 }
 

@@ -31,7 +31,7 @@ class StoreJournal final : public Journal {
 Result<ActionHistory> load_history(Store& store, Instant since);
 
 /// The silences that hold at `now`, as the store has them.
-Result<std::vector<ActionHistory::Silence>> load_silences(Store& store, Instant now);
+Result<std::vector<Silence>> load_silences(Store& store, Instant now);
 
 /// What a person said about a decision; the last word counts.
 void remember_answer(ActionHistory& history, bool approved, const std::string& decision,

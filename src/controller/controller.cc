@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "detect/kernel_faults.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -183,7 +182,7 @@ void Controller::store_and_inbox(std::vector<Event> events) {
 }
 
 void Controller::poll_once() {
-  const auto boot_id = boot_id_for_drains();
+  const auto daemon_id = daemon_id_for_drains();
   auto view = scheduler_.view();
   if (!view) {
     counters_.add("controller_scheduler_errors_total");
@@ -202,7 +201,7 @@ void Controller::poll_once() {
     const Attempt* attempt = about_attempt ? view->attempt(*event.attempt) : nullptr;
     if (attempt != nullptr) note_store(store_.put_attempt(*attempt), "attempt");
   }
-  const auto lost_drains = reopen_lost_drains(*view, boot_id);
+  const auto lost_drains = reopen_lost_drains(*view, daemon_id);
   std::vector<NodeState> moved;
   std::unique_lock order(node_order_);
   {
@@ -236,31 +235,31 @@ void Controller::poll_once() {
 }
 
 /// The boot id that a young drain is to be remembered with; "" if there is none, or no need.
-std::string Controller::boot_id_for_drains() {
+std::string Controller::daemon_id_for_drains() {
   {
     const std::lock_guard lock(mutex_);
     if (options_.mode != Mode::act || !DrainWatch::any_young(node_states_, clock_.now())) return "";
   }
-  const auto boot_id = scheduler_.boot_id();
-  return boot_id ? *boot_id : "";
+  const auto daemon_id = scheduler_.daemon_id();
+  return daemon_id ? *daemon_id : "";
 }
 
 /// The nodes whose drain the scheduler lost, each with its intent open again: the next look at the
 /// open intents carries it out.
 std::set<std::string> Controller::reopen_lost_drains(const ClusterView& view,
-                                                     const std::string& boot_id_before) {
+                                                     const std::string& daemon_id_before) {
   NodeStates states;
   {
     const std::lock_guard lock(mutex_);
     states = node_states_;
   }
-  drain_watch_.saw(states, view, boot_id_before);
+  drain_watch_.saw(states, view, daemon_id_before);
   const auto gone = drain_watch_.gone(states, view);
   if (gone.empty()) return {};
-  const auto boot_id = scheduler_.boot_id();
+  const auto daemon_id = scheduler_.daemon_id();
   std::set<std::string> reopened;
   for (const auto& state : gone) {
-    if (boot_id && drain_watch_.lost(state.node, *boot_id) && reopen_drain(state))
+    if (daemon_id && drain_watch_.lost(state.node, *daemon_id) && reopen_drain(state))
       reopened.insert(state.node);
   }
   return reopened;

@@ -113,9 +113,9 @@ class Controller final : public AgentIngress, public OperatorIngress {
 
   void poll_once();
   void save_view();
-  std::string boot_id_for_drains();
+  std::string daemon_id_for_drains();
   std::set<std::string> reopen_lost_drains(const ClusterView& view,
-                                           const std::string& boot_id_before);
+                                           const std::string& daemon_id_before);
   bool reopen_drain(const NodeState& state);
   void judge_once();
   void absorb(const std::vector<Event>& events, Instant now);

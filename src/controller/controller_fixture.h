@@ -46,7 +46,7 @@ class FakeCluster final : public Scheduler, public Actuator {
     view.attempts = {job};
     return view;
   }
-  Result<std::string> boot_id() override { return std::to_string(daemon); }
+  Result<std::string> daemon_id() override { return std::to_string(daemon); }
   /// The daemon is killed and comes back without what it had acknowledged last.
   void lose(const std::string& line) {
     std::vector<std::string> kept;

@@ -18,12 +18,12 @@ bool DrainWatch::any_young(const NodeStates& states, Instant now) {
 }
 
 void DrainWatch::saw(const NodeStates& states, const ClusterView& view,
-                     const std::string& boot_id) {
+                     const std::string& daemon_id) {
   for (const auto& [name, state] : states) {
     const SchedulerNode* node = view.node(name);
     if (node == nullptr) continue;
     const bool may_be_lost = young(state, view.taken_at);
-    if (node->drained && may_be_lost && !boot_id.empty()) shown_by_[name] = boot_id;
+    if (node->drained && may_be_lost && !daemon_id.empty()) shown_by_[name] = daemon_id;
     if ((node->drained && !may_be_lost) || state.phase != NodePhase::drained) shown_by_.erase(name);
   }
 }
@@ -39,9 +39,9 @@ std::vector<NodeState> DrainWatch::gone(const NodeStates& states, const ClusterV
   return gone;
 }
 
-bool DrainWatch::lost(const std::string& node, const std::string& boot_id) const {
+bool DrainWatch::lost(const std::string& node, const std::string& daemon_id) const {
   const auto shown = shown_by_.find(node);
-  return shown != shown_by_.end() && shown->second != boot_id;
+  return shown != shown_by_.end() && shown->second != daemon_id;
 }
 
 }  // namespace faultline

@@ -20,15 +20,15 @@ class DrainWatch {
 
   /// True if a drain is young: saw() is to be told of it.
   [[nodiscard]] static bool any_young(const NodeStates& states, Instant now);
-  /// Notes what `view` shows drained. `boot_id` is the daemon's from before the view was asked for:
-  /// one that was restarted meanwhile counts as restarted after it.
-  void saw(const NodeStates& states, const ClusterView& view, const std::string& boot_id);
+  /// Notes what `view` shows drained. `daemon_id` is the daemon's from before the view was asked
+  /// for: one that was restarted meanwhile counts as restarted after it.
+  void saw(const NodeStates& states, const ClusterView& view, const std::string& daemon_id);
   /// Drained by faultline, shown so while it may have been unsaved, and available in `view`: lost
   /// if the daemon is another one by now, and resumed by somebody if it is the same.
   [[nodiscard]] std::vector<NodeState> gone(const NodeStates& states,
                                             const ClusterView& view) const;
-  /// `boot_id`: the daemon's from after the view.
-  [[nodiscard]] bool lost(const std::string& node, const std::string& boot_id) const;
+  /// `daemon_id`: the daemon's from after the view.
+  [[nodiscard]] bool lost(const std::string& node, const std::string& daemon_id) const;
 
  private:
   std::map<std::string, std::string> shown_by_;  // young drains: node -> the daemon that showed it

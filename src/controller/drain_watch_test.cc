@@ -20,8 +20,8 @@ class DrainWatchTest : public testing::Test {
     states_["n3"] = state;
   }
   /// The view `after` the drain by this daemon, and what it shows lost.
-  std::size_t look(seconds after, bool drained, const std::string& boot_id, bool down = false) {
-    return look_across(after, drained, boot_id, boot_id, down);
+  std::size_t look(seconds after, bool drained, const std::string& daemon_id, bool down = false) {
+    return look_across(after, drained, daemon_id, daemon_id, down);
   }
   /// The daemon may be another one after the view than before.
   std::size_t look_across(seconds after, bool drained, const std::string& before,

@@ -26,7 +26,7 @@ class Scheduler {
   virtual Result<ClusterView> view() = 0;
   /// Names the daemon that answers: another one after each restart and failover. not_found for a
   /// scheduler whose acknowledged changes cannot be lost.
-  virtual Result<std::string> boot_id() {
+  virtual Result<std::string> daemon_id() {
     return Error{ErrorCode::not_found, "this scheduler loses nothing"};
   }
 };

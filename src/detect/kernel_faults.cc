@@ -427,11 +427,6 @@ std::vector<KernelFault> merge_same(std::vector<KernelFault> faults) {
 
 }  // namespace
 
-bool blames_no_node(const Cause& cause) {
-  return cause.cause_class == CauseClass::software ||
-         cause.cause_class == CauseClass::environment || cause.cause_class == CauseClass::workload;
-}
-
 Subject job_of(const Event& event) {
   if (event.attempt) return Subject::of_attempt(*event.attempt);
   if (const std::string job = slurm_job_in(event.field("memcg")); !job.empty())

@@ -45,10 +45,6 @@ std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts, cons
 /// The cause of a fact's signature; nullptr if the catalog knows neither.
 const Cause* cause_of(const Fact& fact, const Catalog& catalog);
 
-/// A program's or an environment's fault: its subject says where it happened, which is nothing
-/// against that node.
-bool blames_no_node(const Cause& cause);
-
 /// The attempt or job that an event is about; job "unknown" where nobody says which.
 Subject job_of(const Event& event);
 

@@ -56,4 +56,11 @@ struct Cause {
   std::vector<std::string> cases;
 };
 
+/// A program's or an environment's fault: a verdict's subject then says where it happened, which is
+/// nothing against that node.
+inline bool blames_no_node(const Cause& cause) {
+  return cause.cause_class == CauseClass::software ||
+         cause.cause_class == CauseClass::environment || cause.cause_class == CauseClass::workload;
+}
+
 }  // namespace faultline

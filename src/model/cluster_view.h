@@ -12,6 +12,7 @@
 #include "model/action.h"
 #include "model/attempt.h"
 #include "model/node_state.h"
+#include "model/silence.h"
 
 namespace faultline {
 
@@ -63,13 +64,8 @@ struct ActionHistory {
     std::optional<Outcome> outcome;  // empty while on its way
     std::string cause;
   };
-  struct Silence {
-    Subject subject;  // decisions about it (or the cluster) are held
-    Instant until;
-    std::string by;
-  };
   std::vector<Entry> entries;
-  std::vector<Silence> silences;
+  std::vector<Silence> silences;                             // those that hold
   std::map<std::string, std::string, std::less<>> approved;  // decision id -> person
   std::map<std::string, std::string, std::less<>> denied;    // decision id -> person
 };

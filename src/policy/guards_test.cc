@@ -311,7 +311,7 @@ TEST(GuardBoundary, Lateness) {
 
 TEST(GuardBoundary, Silence) {
   Scenario s;
-  s.history.silences = {{Subject::of_node("n3"), now, "alice"}};
+  s.history.silences = {{"s-1", Subject::of_node("n3"), now - hours{1}, now, "alice", "cable"}};
   EXPECT_EQ(drain_reason(s), Reason::all_guards_passed) << "it has just ended";
   s.history.silences[0].until = now + Duration{1};
   EXPECT_EQ(drain_reason(s), Reason::silenced);
@@ -325,7 +325,7 @@ TEST(GuardBoundary, ASilenceOfARackOrSwitchCoversItsNodes) {
   Scenario s;
   s.view.nodes["n3"].rack = "r1";
   s.view.nodes["n3"].network_switch = "s1";
-  s.history.silences = {{Subject::of_rack("r1"), now + minutes{1}, "alice"}};
+  s.history.silences = {{"s-1", Subject::of_rack("r1"), now, now + minutes{1}, "alice", "cable"}};
   EXPECT_EQ(drain_reason(s), Reason::silenced);
   s.history.silences[0].subject = Subject::of_rack("r11");
   EXPECT_EQ(drain_reason(s), Reason::all_guards_passed);

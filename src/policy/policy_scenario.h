@@ -92,7 +92,8 @@ inline ActionId drain_id() {
 }
 
 inline void silence(Scenario& s) {
-  s.history.silences.push_back({Subject::of_node("n3"), now + minutes{5}, "alice"});
+  s.history.silences.push_back(
+      {"s-1", Subject::of_node("n3"), now, now + minutes{5}, "alice", "cable"});
 }
 
 /// Only job 7 says that n3 has an ECC error; it has failed, and n3 is idle.

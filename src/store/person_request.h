@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "model/silence.h"
 #include "model/subject.h"
 #include "store/store.h"
 
@@ -42,16 +43,6 @@ Result<RepairTarget> make_repair(std::string_view node, std::string_view note);
 /// "90s", "30m", "2h", "7d".
 std::optional<Duration> parse_length(std::string_view text);
 
-struct Silence {
-  std::string id;  // "s-" and the number of its request
-  Subject subject;
-  Instant since, until;
-  std::string by, reason;
-  Instant ended_at;  // by a person, ahead of `until`; unknown otherwise
-  std::string ended_by;
-
-  [[nodiscard]] bool holds(Instant now) const { return !known(ended_at) && now < until; }
-};
 /// Every silence that was taken among `requests` (oldest first), whether or not it still holds.
 std::vector<Silence> silences_of(const std::vector<PersonRequest>& requests);
 

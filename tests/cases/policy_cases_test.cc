@@ -180,7 +180,10 @@ bool read_line(std::string_view keyword, std::string_view rest, PolicyStory& sto
   if (keyword == "view") return story.view.taken_at = now - seconds_of(words.at(0)), true;
   if (keyword == "silence" && words.size() == 4) {
     const auto subject = Subject::parse(words[0]);
-    if (subject) story.history.silences.push_back({*subject, now + seconds_of(words[1]), words[3]});
+    if (subject) {
+      story.history.silences.push_back(
+          {"s-1", *subject, now, now + seconds_of(words[1]), words[3], "a golden case"});
+    }
     return subject.has_value();
   }
   if (keyword == "site-test") return read_site_test(words, story);

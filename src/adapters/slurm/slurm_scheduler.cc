@@ -68,7 +68,7 @@ Result<ClusterView> SlurmScheduler::view() {
   return view;
 }
 
-Result<std::string> SlurmScheduler::boot_id() {
+Result<std::string> SlurmScheduler::daemon_id() {
   const auto config = command_.run({"scontrol", "show", "config"});
   if (!config) return config.error();
   for (const auto line : split(*config, '\n')) {

@@ -35,7 +35,7 @@ class SlurmScheduler final : public Scheduler {
   /// Not thread-safe: it remembers earlier attempts, as slurmctld forgets them with the requeue.
   Result<ClusterView> view() override;
   /// The moment at which the slurmctld that answers was started; a backup has one of its own.
-  Result<std::string> boot_id() override;
+  Result<std::string> daemon_id() override;
 
  private:
   Status find_version();

@@ -103,13 +103,13 @@ TEST_F(SlurmViews, WhatIsNoJobAndNoNodeIsCounted) {
 
 TEST_F(SlurmViews, TheBootIdIsWhenSlurmctldWasStarted) {
   auto slurm = scheduler();
-  EXPECT_FALSE(slurm.boot_id().ok()) << "it does not answer";
+  EXPECT_FALSE(slurm.daemon_id().ok()) << "it does not answer";
   answers_["scontrol show config"] =
       "Configuration data as of 1795990000\nAccountingStorageHost   = localhost\n"
       "BOOT_TIME               = 1795987075\nBatchStartTimeout       = 10 sec\n";
-  EXPECT_EQ(slurm.boot_id().value(), "1795987075");
+  EXPECT_EQ(slurm.daemon_id().value(), "1795987075");
   answers_["scontrol show config"] = "BOOT_TIME               = N/A\n";
-  EXPECT_FALSE(slurm.boot_id().ok());
+  EXPECT_FALSE(slurm.daemon_id().ok());
 }
 
 TEST_F(SlurmViews, SparesAreWhatTheSiteSays) {
