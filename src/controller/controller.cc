@@ -234,7 +234,8 @@ void Controller::poll_once() {
   store_and_inbox(std::move(events));
 }
 
-/// The boot id that a young drain is to be remembered with; "" if there is none, or no need.
+/// The scheduler's daemon that a young drain is to be remembered with; "" if there is none, or no
+/// need.
 std::string Controller::daemon_id_for_drains() {
   {
     const std::lock_guard lock(mutex_);

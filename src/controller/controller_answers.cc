@@ -80,7 +80,7 @@ Result<std::string> Controller::answer_repair(const PersonRequest& request) {
     repair = into_repair(states, *node, target->note, request.who, clock_.now());
     if (!repair) return std::nullopt;
     const auto before = states.find(node->name);
-    again = before != states.end() && before->second.phase == NodePhase::in_repair;
+    again = before != states.end() && before->second.in_persons_repair();
     return *repair;
   });
   if (!repair) return repair.error();
@@ -105,11 +105,10 @@ Result<std::string> Controller::answer_silence(const PersonRequest& request) {
 }
 
 Result<std::string> Controller::answer_unsilence(const PersonRequest& request) {
-  const Instant now = clock_.now();
-  const auto requests = store_.requests({open_verdicts_max, now - silence_max});
-  if (!requests) return requests.error();
-  for (const auto& silence : silences_of(*requests)) {
-    if (silence.id != request.target || !silence.holds(now)) continue;
+  const auto silences = load_silences(store_, clock_.now());
+  if (!silences) return silences.error();
+  for (const auto& silence : *silences) {
+    if (silence.id != request.target) continue;
     return "ended " + silence.id + " on " + silence.subject.text();
   }
   return Error{ErrorCode::not_found, "no silence " + request.target +
@@ -144,7 +143,9 @@ Result<std::string> Controller::operate(const std::string& who, const std::strin
     if (*current && !(*current)->answer.empty()) return (*current)->answer;
     clock_.sleep(std::chrono::milliseconds{50});
   }
-  return std::string("accepted, not answered yet: ask `faultline actions` in a moment");
+  return std::string(
+      "accepted, not answered yet: `faultline nodes`, `silences` or `actions` shows it in a "
+      "moment");
 }
 
 }  // namespace faultline

@@ -61,7 +61,7 @@ Status Controller::replay_events(Instant since, Instant now, const std::vector<V
     judge_.observe(event);
     rulings_.observe(event, event.received_at);
     if (!event.reporter.empty()) agents_[event.reporter] = now;  // silent from here on, it is lost
-    if (event.kind == EventKind::agent_lost) {  // and told already
+    if (event.kind == EventKind::agent_lost) {                   // and told already
       agents_[event.subject.node] = event.received_at;
       lost_agents_.insert(event.subject.node);
     }

@@ -6,7 +6,7 @@ namespace faultline {
 namespace {
 
 bool young(const NodeState& state, Instant now) {
-  return state.phase == NodePhase::drained && state.by == "faultline" &&
+  return state.phase == NodePhase::drained && state.by == by_faultline &&
          now - state.since <= DrainWatch::unsaved_max;
 }
 

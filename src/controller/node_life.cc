@@ -6,7 +6,7 @@ namespace {
 /// After a drain or a return the scheduler's view needs a moment to show it; before that it proves
 /// nothing.
 constexpr Duration view_grace = std::chrono::seconds{10};
-constexpr const char* us = "faultline";
+const std::string us{by_faultline};
 
 NodeState state_of(const NodeStates& states, const std::string& node) {
   const auto it = states.find(node);
@@ -75,7 +75,7 @@ std::optional<NodeState> before_test(const NodeStates& states, const std::string
                                      Instant now) {
   NodeState state = state_of(states, node);
   // One that was in line already runs, and moves nothing.
-  if (in_repair_by_person(state)) return std::nullopt;
+  if (state.in_persons_repair()) return std::nullopt;
   return moved(std::move(state), NodePhase::testing, now, us);
 }
 
@@ -109,12 +109,12 @@ Result<NodeState> into_repair(const NodeStates& states, const SchedulerNode& nod
   // Somebody else's drain is one, too.
   for (const auto phase : {NodePhase::drained, NodePhase::in_repair})
     if (auto next = moved(state, phase, now, who)) state = std::move(*next);
+  if (!state.in_persons_repair()) {  // a failed test put it there
+    state.by = who;
+    state.since = now;
+  }
   if (!note.empty()) state.note = note;
   return state;
-}
-
-bool in_repair_by_person(const NodeState& state) {
-  return state.phase == NodePhase::in_repair && state.by != us;
 }
 
 std::optional<NodeState> after_view(const NodeState& state, const SchedulerNode& node,

@@ -28,12 +28,11 @@ std::optional<NodeState> before_test(const NodeStates& states, const std::string
 std::optional<NodeState> after_outcome(const NodeStates& states, const Decision& decision,
                                        const Outcome& outcome);
 
-/// A person's word that the node is in repair, with a note if there is one; said again it changes
-/// the note alone. conflict, with why, unless the node is out of service, whoever took it out.
+/// A person's word that the node is in repair, with a note if there is one. What a failed test
+/// began becomes theirs; said again it changes the note alone. conflict, with why, unless the node
+/// is out of service, whoever took it out.
 Result<NodeState> into_repair(const NodeStates& states, const SchedulerNode& node,
                               const std::string& note, const std::string& who, Instant now);
-/// Whether only a person brings the node back.
-bool in_repair_by_person(const NodeState& state);
 
 /// A returned node that the scheduler uses again is in service; a drained node that somebody else
 /// resumed is, too.

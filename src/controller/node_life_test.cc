@@ -191,6 +191,18 @@ TEST(NodeLife, ARepairThatIsAskedForAgainChangesItsNoteAlone) {
       state);
 }
 
+TEST(NodeLife, ARepairThatAFailedTestBeganBecomesThePersonsWhoAsksForIt) {
+  auto states = in_phase(NodePhase::in_repair);
+  states["n3"].by = "faultline";
+  ASSERT_FALSE(states["n3"].in_persons_repair());
+  const auto repair = into_repair(states, seen(false), "RMA 1", "ann(1000)", t0 + seconds{5});
+  ASSERT_TRUE(repair);
+  EXPECT_TRUE(repair->in_persons_repair());
+  EXPECT_EQ(repair->by, "ann(1000)");
+  EXPECT_EQ(repair->since, t0 + seconds{5});
+  EXPECT_EQ(repair->note, "RMA 1");
+}
+
 TEST(NodeLife, ATestInLineDoesNotTakeANodeOutOfAPersonsRepair) {
   auto states = in_phase(NodePhase::in_repair);
   states["n3"].by = "ann(1000)";

@@ -23,6 +23,21 @@ Event scheduler_event(EventKind kind, Subject subject, Instant at) {
   return event;
 }
 
+/// `was_down`: it had been seen down before, so that other news of it is not another loss.
+Event node_event(const SchedulerNode& node, bool was_down, Instant at) {
+  Event event = scheduler_event(EventKind::node_seen, Subject::of_node(node.name), at);
+  event.fields = {{"state", printable(node.state_text, 128)},
+                  {"available", node.available ? "true" : "false"},
+                  {"drained", node.drained ? "true" : "false"},
+                  {"down", node.down ? "true" : "false"},
+                  {"was_down", was_down ? "true" : "false"},
+                  {"reason", printable(node.drain_reason, 512)},
+                  {"owner", printable(node.drain_owner, 128)},
+                  {"boot_time", to_text(node.boot_time)}};
+  event.id = make_event_id(event);
+  return event;
+}
+
 }  // namespace
 
 Event attempt_event(EventKind kind, const Attempt& attempt, Instant at) {
@@ -41,20 +56,6 @@ Event attempt_event(EventKind kind, const Attempt& attempt, Instant at) {
                   {"het_job", attempt.het_job},
                   {"restartable", attempt.restartable ? "true" : "false"}};
   if (attempt.exit_code) event.fields.emplace("exit_code", std::to_string(*attempt.exit_code));
-  event.id = make_event_id(event);
-  return event;
-}
-
-Event node_event(const SchedulerNode& node, bool was_down, Instant at) {
-  Event event = scheduler_event(EventKind::node_seen, Subject::of_node(node.name), at);
-  event.fields = {{"state", printable(node.state_text, 128)},
-                  {"available", node.available ? "true" : "false"},
-                  {"drained", node.drained ? "true" : "false"},
-                  {"down", node.down ? "true" : "false"},
-                  {"was_down", was_down ? "true" : "false"},
-                  {"reason", printable(node.drain_reason, 512)},
-                  {"owner", printable(node.drain_owner, 128)},
-                  {"boot_time", to_text(node.boot_time)}};
   event.id = make_event_id(event);
   return event;
 }

@@ -33,7 +33,5 @@ class SchedulerWatch {
 };
 
 Event attempt_event(EventKind kind, const Attempt& attempt, Instant at);
-/// `was_down`: it had been seen down before, so that other news of it is not another loss.
-Event node_event(const SchedulerNode& node, bool was_down, Instant at);
 
 }  // namespace faultline

@@ -210,9 +210,7 @@ Stop not_acted_yet(const Proposal& proposal, const PolicyInput& input) {
 Stop in_a_persons_repair(const Proposal& proposal, const PolicyInput& input) {
   if (!is(proposal, {ActionKind::test_node, ActionKind::return_node})) return {};
   const auto state = input.view.node_states.find(proposal.node);
-  if (state == input.view.node_states.end() || state->second.phase != NodePhase::in_repair ||
-      state->second.by == "faultline")
-    return {};
+  if (state == input.view.node_states.end() || !state->second.in_persons_repair()) return {};
   return hold(Reason::owned_by_other, proposal.node + " is in repair by " + state->second.by +
                                           "; `faultline return` gives it back");
 }

@@ -1,6 +1,5 @@
-// The store: everything on the flow's arrows, in SQLite (WAL). The only SQL in the tree.
-// One Store per process and thread of use; writes are serialised by a mutex inside, so it may be
-// shared.
+// The store: everything on the flow's arrows, in SQLite (WAL). The only SQL in the tree. One Store
+// a process; its threads may share it, a mutex inside serialises what they do.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +59,8 @@ class Store {
  public:
   /// Opens or creates. Runs migrations (read_write) after copying the file to FILE.before-vN.
   /// corrupt if the file is damaged, with what to do; unavailable if a newer faultline wrote it;
-  /// invalid_argument, and nothing is changed, if it is another program's database.
+  /// invalid_argument, and nothing is changed, if it is another program's database; not_found if
+  /// there is none to read.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& file, Access access);
   virtual ~Store() = default;
 
