@@ -1,10 +1,12 @@
 #include "detect/failure_desk.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/contains.h"
 #include "base/text.h"
+#include "detect/clean_record.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -109,6 +111,7 @@ void FailureDesk::observe(const Event& event) {
 void FailureDesk::observe_node(const Event& event) {
   const std::string& node = node_of(event);
   if (node.empty()) return;
+  if (cleans_record(event)) clean_since_[node] = happened_at(event);
   if (event.kind == EventKind::node_seen) {
     if (says_down(event)) {
       down_.try_emplace(node, happened_at(event));
@@ -268,6 +271,11 @@ std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Li
   return known_lines;
 }
 
+Instant FailureDesk::cleaned_before(const std::string& node, Instant failed_at) const {
+  const auto clean = clean_since_.find(node);
+  return clean == clean_since_.end() || clean->second > failed_at ? Instant::min() : clean->second;
+}
+
 std::vector<NodeFaults> FailureDesk::faults_between(const FailureCase& failure, Instant from,
                                                     Instant to) const {
   std::vector<NodeFaults> all;
@@ -275,10 +283,12 @@ std::vector<NodeFaults> FailureDesk::faults_between(const FailureCase& failure, 
     const auto window = kernel_.find(node);
     if (window == kernel_.end()) continue;
     NodeFaults faults{node, clocks_.of(node), judge_kernel_facts(window->second.facts(), catalog_)};
+    // What was said before the node was given back is not why a job fails there afterwards.
+    const Instant since = std::max(from, cleaned_before(node, failure.failed_at));
     for (KernelFault& fault : faults.faults) {
       std::erase_if(fault.evidence, [&](const Fact* fact) {
         const Instant at = clocks_.corrected(*fact);
-        return at < from || at > to;
+        return at < since || at > to;
       });
     }
     std::erase_if(faults.faults, [](const KernelFault& fault) { return fault.evidence.empty(); });
@@ -310,7 +320,9 @@ std::vector<std::string> FailureDesk::suspected_before(const AttemptRecord& reco
   for (const auto& [id, suspicion] : family->second) {
     const bool lately = failed_at - suspicion.at <= catalog_.policy().limits.repeat_window;
     if (id == record.id || !lately || suspicion.at > failed_at) continue;
-    nodes.insert(nodes.end(), suspicion.nodes.begin(), suspicion.nodes.end());
+    std::copy_if(
+        suspicion.nodes.begin(), suspicion.nodes.end(), std::back_inserter(nodes),
+        [&](const std::string& node) { return cleaned_before(node, failed_at) < suspicion.at; });
   }
   return nodes;
 }

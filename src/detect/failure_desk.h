@@ -79,6 +79,8 @@ class FailureDesk {
                                               const Lines& lines) const;
   [[nodiscard]] std::vector<NodeFaults> faults_between(const FailureCase& failure, Instant from,
                                                        Instant to) const;
+  /// When the node's record was cleaned before the failure; far in the past if it was not.
+  [[nodiscard]] Instant cleaned_before(const std::string& node, Instant failed_at) const;
   void remember_suspicion(const FailureCase& failure, const Explanation& explanation);
   [[nodiscard]] std::vector<std::string> suspected_before(const AttemptRecord& record,
                                                           Instant failed_at) const;
@@ -91,6 +93,7 @@ class FailureDesk {
   std::map<std::string, EventWindow> kernel_;  // by node
   std::set<std::string> heard_;
   std::map<std::string, Instant> down_;
+  std::map<std::string, Instant> clean_since_;
   std::map<std::string, std::map<AttemptId, Suspicion>> suspicions_;  // by family
 };
 
