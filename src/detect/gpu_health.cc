@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "detect/cause_ids.h"
+#include "detect/clean_record.h"
 #include "detect/confidence.h"
 #include "detect/event_window.h"
 #include "detect/verdict_book.h"
@@ -44,10 +45,7 @@ class GpuHealth final : public Detector {
   std::string_view name() const override { return "gpu_health"; }
 
   void observe(const Event& event) override {
-    const bool passed = event.kind == EventKind::test_finished && event.field("exit_code") == "0";
-    const bool returned =
-        event.kind == EventKind::person_request && event.field("request") == "return";
-    if (passed || returned) return forget(node_of(event));
+    if (cleans_record(event)) return forget(node_of(event));
     if (event.kind != EventKind::gpu_sample || event.source != EventSource::nvml) return;
     if (event.subject.kind != SubjectKind::gpu ||
         (gpus_.size() >= gpus_max && !gpus_.contains(event.subject)))

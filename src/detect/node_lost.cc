@@ -8,6 +8,7 @@
 
 #include "detect/attempt_tracker.h"
 #include "detect/cause_ids.h"
+#include "detect/clean_record.h"
 #include "detect/confidence.h"
 #include "detect/verdict_book.h"
 #include "model/names.h"
@@ -44,7 +45,7 @@ class NodeLost final : public Detector {
     if (event.kind == EventKind::attempt_ended) observe_end(event);
     if (event.kind == EventKind::log_signature && event.source == EventSource::scheduler)
       observe_remark(event);
-    if (starts_anew(event)) forget(node_of(event));
+    if (cleans_record(event)) forget(node_of(event));
   }
 
   void evaluate(Instant now, VerdictSink& verdicts) override {
@@ -65,11 +66,6 @@ class NodeLost final : public Detector {
   }
 
  private:
-  static bool starts_anew(const Event& event) {
-    if (event.kind == EventKind::test_finished) return event.field("exit_code") == "0";
-    return event.kind == EventKind::person_request && event.field("request") == "return";
-  }
-
   LostNode& note(const Event& event) {
     const std::string& name = node_of(event);
     if (lost_.size() >= lost_nodes_max && !lost_.contains(name)) lost_.erase(lost_.begin());
