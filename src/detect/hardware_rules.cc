@@ -57,7 +57,7 @@ std::vector<Candidate> candidates_of(const std::vector<NodeFaults>& nodes,
   return candidates;
 }
 
-/// True if the job, too, speaks of broken hardware on that node.
+/// The job's own first line about broken hardware on that node; null if there is none.
 const JobLine* job_agrees(const FailureCase& failure, const std::string& node) {
   const auto line =
       std::find_if(failure.lines.begin(), failure.lines.end(),

@@ -7,8 +7,7 @@
 // second failure counts only with something beside it, the strongest first:
 //
 //   1. The kernel, NVML or the scheduler spoke of broken hardware there, or the node rebooted or
-//   was
-//      lost under one of the attempts. No job can write that.
+//      was lost under one of the attempts. No job can write that.
 //   2. The two failures belong to different users, and neither is a plain exception of a program.
 //   3. The same program went on without the node: another attempt of it, without the node, was
 //      completed after the first failure, or lived longer than the one that failed. That is how a
