@@ -1,6 +1,7 @@
 #include "detect/attempt_tracker.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/contains.h"
 #include "base/text.h"
@@ -173,8 +174,9 @@ int signal_of(const Event& event) {
   std::string_view text = event.field("signal");
   if (text.starts_with("SIG")) {
     static constexpr std::pair<std::string_view, int> names[] = {
-        {"SIGHUP", 1}, {"SIGINT", 2},  {"SIGILL", 4},   {"SIGABRT", 6}, {"SIGBUS", 7},
-        {"SIGFPE", 8}, {"SIGKILL", 9}, {"SIGSEGV", 11}, {"SIGTERM", 15}};
+        {"SIGHUP", SIGHUP},   {"SIGINT", SIGINT},   {"SIGILL", SIGILL},
+        {"SIGABRT", SIGABRT}, {"SIGBUS", SIGBUS},   {"SIGFPE", SIGFPE},
+        {"SIGKILL", SIGKILL}, {"SIGSEGV", SIGSEGV}, {"SIGTERM", SIGTERM}};
     for (const auto& [name, number] : names) {
       if (text == name) return number;
     }

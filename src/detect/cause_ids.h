@@ -1,5 +1,5 @@
 // Causes that rules name themselves. Everything else comes from the signature that was hit. A test
-// holds this list to the shipped catalog.
+// holds this list to the shipped catalog; tools/tidy keeps ids out of the other files.
 #pragma once
 
 #include <array>
@@ -37,6 +37,12 @@ inline constexpr std::string_view no_progress = "software.no_progress";
 inline constexpr std::string_view crash_signal = "software.crash_signal";
 inline constexpr std::string_view watchdog_stuck = "software.watchdog_stuck";
 inline constexpr std::string_view worker_failed = "software.worker_failed";
+inline constexpr std::string_view nccl_warning = "software.nccl_warning";
+inline constexpr std::string_view nccl_system_error = "software.nccl_system_error";
+inline constexpr std::string_view actor_died = "software.actor_died";
+inline constexpr std::string_view task_failed = "software.task_failed";
+inline constexpr std::string_view teardown = "software.teardown";
+inline constexpr std::string_view device_assert = "software.device_assert";
 inline constexpr std::string_view missing_file = "software.missing_file";
 inline constexpr std::string_view gpu_out_of_memory = "env.gpu_out_of_memory";
 inline constexpr std::string_view out_of_memory_host = "env.out_of_memory_host";
@@ -46,11 +52,15 @@ inline constexpr std::string_view time_limit = "env.time_limit";
 inline constexpr std::string_view preempted = "env.preempted";
 inline constexpr std::string_view cancelled = "env.cancelled";
 inline constexpr std::string_view requeued = "env.requeued";
+inline constexpr std::string_view terminated = "env.terminated";
 inline constexpr std::string_view same_on_all_ranks = "workload.same_failure_on_all_ranks";
 inline constexpr std::string_view restart_loop = "workload.restart_loop";
 inline constexpr std::string_view insufficient_evidence = "unknown.insufficient_evidence";
 inline constexpr std::string_view sigkill = "unknown.sigkill";
 inline constexpr std::string_view rendezvous_lost = "unknown.rendezvous_lost";
+
+/// How the ids of what the driver asks for a GPU begin, as against what broke.
+inline constexpr std::string_view recovery_prefix = "gpu.recovery_";
 
 inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              ecc_contained,
@@ -82,6 +92,12 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              crash_signal,
                                                              watchdog_stuck,
                                                              worker_failed,
+                                                             nccl_warning,
+                                                             nccl_system_error,
+                                                             actor_died,
+                                                             task_failed,
+                                                             teardown,
+                                                             device_assert,
                                                              missing_file,
                                                              gpu_out_of_memory,
                                                              out_of_memory_host,
@@ -91,6 +107,7 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              preempted,
                                                              cancelled,
                                                              requeued,
+                                                             terminated,
                                                              same_on_all_ranks,
                                                              restart_loop,
                                                              insufficient_evidence,

@@ -1,16 +1,16 @@
 #include "detect/failure_case.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
+#include "base/contains.h"
 #include "base/text.h"
 #include "detect/cause_ids.h"
 
 namespace faultline {
 
-bool FailureCase::hears(std::string_view node) const {
-  return std::find(heard.begin(), heard.end(), node) != heard.end();
-}
+bool FailureCase::hears(std::string_view node) const { return contains(heard, node); }
 
 std::string FailureCase::first_node_unheard() const {
   for (const std::string& node : attempt.nodes) {
@@ -30,6 +30,7 @@ const std::vector<NamedRule>& failure_rules() {
       {"same_on_all_ranks", rule_same_on_all_ranks},
       {"job_names_hardware", rule_job_names_hardware},
       {"repeats_on_suspect", rule_repeats_on_suspect},
+      {"bus_error", rule_bus_error},
       {"killed", rule_killed},
       {"first_error", rule_first_error},
       {"gpu_fault_of_program", rule_gpu_fault_of_program},
@@ -46,24 +47,11 @@ const std::vector<NamedRule>& failure_rules() {
 
 namespace {
 
-/// Errors that say how a job came down rather than why.
-bool aftermath(const JobLine& line) {
-  static constexpr std::string_view causes[] = {"software.collective_timeout",
-                                                "software.watchdog_stuck",
-                                                "software.peer_lost",
-                                                "software.teardown",
-                                                "software.worker_failed",
-                                                "software.task_failed",
-                                                "software.nccl_warning",
-                                                "software.actor_died",
-                                                "unknown.rendezvous_lost",
-                                                "unknown.sigkill",
-                                                "link.ib_completion_error",
-                                                "env.terminated",
-                                                "env.cancelled",
-                                                "env.requeued",
-                                                "software.teardown_after_success"};
-  return std::find(std::begin(causes), std::end(causes), line.cause->id) != std::end(causes);
+/// No error of a rank's own: what comes with the end, and what has a rule that asks for its cause.
+bool is_aftermath(const JobLine& line) {
+  static constexpr std::array others = {cause_id::sigkill, cause_id::ib_completion,
+                                        cause_id::cancelled, cause_id::requeued};
+  return comes_with_the_end(line) || contains(others, line.cause->id);
 }
 
 Explanation nothing_known(const FailureCase& failure) {
@@ -126,7 +114,20 @@ bool is_root(const JobLine& line) {
 
 /// An exception that no signature knows is an error of the program, too, though the weakest kind.
 bool is_own_error(const JobLine& line) {
-  return (is_root(line) || line.signature->id == exception_signature) && !aftermath(line);
+  return (is_root(line) || line.signature->id == exception_signature) && !is_aftermath(line);
+}
+
+bool comes_with_the_end(const JobLine& line) {
+  static constexpr std::array causes = {
+      cause_id::collective_timeout, cause_id::watchdog_stuck,        cause_id::peer_lost,
+      cause_id::nccl_warning,       cause_id::worker_failed,         cause_id::task_failed,
+      cause_id::actor_died,         cause_id::rendezvous_lost,       cause_id::terminated,
+      cause_id::teardown,           cause_id::teardown_after_success};
+  return contains(causes, line.cause->id);
+}
+
+bool lies_outside_node(const Cause& cause) {
+  return blames_no_node(cause) || cause.cause_class == CauseClass::storage;
 }
 
 bool says_hardware(const JobLine& line) {

@@ -104,6 +104,12 @@ bool is_root(const JobLine& line);
 /// True for an error that a rank met itself, as against the ways in which a job comes down after
 /// one.
 bool is_own_error(const JobLine& line);
+/// True for what a job says as it comes down, whatever brought it down: waiting for peers that have
+/// gone, a launcher's report, a clean-up.
+bool comes_with_the_end(const JobLine& line);
+/// True for causes that lie elsewhere than on the node where they show: in the program, in its
+/// environment or in the storage.
+bool lies_outside_node(const Cause& cause);
 /// True for a job's words about broken hardware ("uncorrectable ECC error"): decisive, and of a
 /// hardware class.
 bool says_hardware(const JobLine& line);
@@ -126,6 +132,7 @@ std::optional<Explanation> rule_kernel_fault_afterwards(const FailureCase& failu
 std::optional<Explanation> rule_after_success(const FailureCase& failure);  // scheduler_rules.cc
 std::optional<Explanation> rule_ended_on_purpose(const FailureCase& failure);
 std::optional<Explanation> rule_out_of_memory(const FailureCase& failure);
+std::optional<Explanation> rule_bus_error(const FailureCase& failure);
 std::optional<Explanation> rule_killed(const FailureCase& failure);
 std::optional<Explanation> rule_first_exit(const FailureCase& failure);
 std::optional<Explanation> rule_same_on_all_ranks(const FailureCase& failure);  // program_rules.cc

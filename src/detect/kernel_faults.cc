@@ -16,9 +16,6 @@
 namespace faultline {
 namespace {
 
-/// Causes that are the driver's wish for a GPU: gpu.recovery_reset_required and its like.
-constexpr std::string_view recovery_prefix = "gpu.recovery_";
-
 struct Sorted {
   std::vector<const Fact*> roots;
   std::vector<const Fact*> leads;
@@ -113,7 +110,7 @@ bool is_decisive(const Fact& fact, const Catalog& catalog) {
 }
 
 /// What the driver asks for, as against what broke (Xid 154).
-bool is_wish(const Cause* cause) { return cause->id.starts_with(recovery_prefix); }
+bool is_wish(const Cause* cause) { return cause->id.starts_with(cause_id::recovery_prefix); }
 
 /// Ready when the lines that carry the cause, or the driver's wish, have waited for companions.
 Instant ready_at(const KernelFault& fault, const Catalog& catalog) {
@@ -298,8 +295,8 @@ const Signature* xid_signature(std::string_view code, const Catalog& catalog) {
   return catalog.signature("xid." + std::string(code));
 }
 
-/// True if the root that the driver names has a line of its own, on this node and shortly before
-/// (or, logs being what they are, shortly after).
+/// The line of the root that the driver names, on this node and shortly before (or, logs being what
+/// they are, shortly after); null if there is none.
 const Fact* named_root(const Fact& derived, const std::vector<Fact>& facts) {
   for (const Fact& fact : facts) {
     if (!fact.event.field("root_xid").empty()) continue;

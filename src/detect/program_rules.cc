@@ -33,12 +33,6 @@ const JobLine* first_of(const FailureCase& failure, bool (*wanted)(const JobLine
   return line == failure.lines.end() ? nullptr : &*line;
 }
 
-bool never_the_node(const Cause& cause) {
-  return cause.cause_class == CauseClass::software ||
-         cause.cause_class == CauseClass::environment ||
-         cause.cause_class == CauseClass::workload || cause.cause_class == CauseClass::storage;
-}
-
 /// An exception among ranks that wait for each other may be what the wait ended with. It is a cause
 /// of its own only if it came before the first word about communication.
 const JobLine* first_own_error(const FailureCase& failure) {
@@ -118,7 +112,7 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure) {
   }
   Explanation explanation = explanation_from(
       *error, gpu_fault ? cause_id::user_exception : std::string_view(error->cause->id), failure);
-  const bool program = never_the_node(*error->cause);
+  const bool program = lies_outside_node(*error->cause);
   explanation.sure = program && error->signature->strength == Strength::decisive;
   explanation.confidence = explanation.sure ? confidence::strong : confidence::even;
   for (const JobLine& line : failure.lines) {

@@ -10,6 +10,7 @@
 
 #include "base/contains.h"
 #include "detect/cause_ids.h"
+#include "detect/clean_record.h"
 #include "detect/confidence.h"
 #include "detect/failure_desk.h"
 #include "detect/second_witness.h"
@@ -25,15 +26,14 @@ constexpr std::size_t blames_compared_max = 16;  // of a node, the latest
 /// live run did.
 constexpr Duration look_again = std::chrono::seconds{10};
 
-/// Errors that a program makes on any node.
+/// Failures that would have come on any node.
 bool never_a_node(const Explanation& explanation) {
-  if (explanation.hardware) return false;
-  const std::string& cause = explanation.cause->id;
-  if (cause == cause_id::gpu_out_of_memory) return false;
-  const CauseClass kind = explanation.cause->cause_class;
-  return kind == CauseClass::environment || kind == CauseClass::workload ||
-         kind == CauseClass::storage || cause == "software.device_assert" ||
-         cause == cause_id::missing_file;
+  const Cause& cause = *explanation.cause;
+  if (explanation.hardware || cause.id == cause_id::gpu_out_of_memory) return false;
+  // A broken GPU can make a sound program fail, though not in these two ways.
+  if (cause.cause_class == CauseClass::software)
+    return cause.id == cause_id::device_assert || cause.id == cause_id::missing_file;
+  return lies_outside_node(cause);
 }
 
 bool counts(const FailureCase& failure, const Explanation& explanation) {
@@ -78,10 +78,7 @@ class RepeatOffender final : public Detector {
                              event.kind == EventKind::node_boot ||
                              event.kind == EventKind::node_seen;
     if (may_witness) looked_at_ = {};
-    const bool passed = event.kind == EventKind::test_finished && event.field("exit_code") == "0";
-    const bool returned =
-        event.kind == EventKind::person_request && event.field("request") == "return";
-    if (!passed && !returned) return;
+    if (!cleans_record(event)) return;
     const std::string& node = node_of(event);
     anew_since_[node] = happened_at(event);
     book_.forget(node);

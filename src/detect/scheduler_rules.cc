@@ -2,8 +2,9 @@
 // exit code.
 #include <algorithm>
 #include <array>
+#include <csignal>
 
-#include "base/text.h"
+#include "base/contains.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
@@ -11,23 +12,28 @@
 namespace faultline {
 namespace {
 
-bool is_one_of(std::string_view cause, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), cause) != list.end();
+constexpr std::array memory_causes = {cause_id::out_of_memory_cgroup, cause_id::out_of_memory_host};
+constexpr std::array limit_causes = {cause_id::time_limit, cause_id::preempted};
+constexpr std::array order_causes = {cause_id::cancelled, cause_id::requeued};
+
+/// What comes with the end of a job that was finished: clean-up that hangs or is torn down, and
+/// connections that close.
+bool belongs_to_teardown(const JobLine& line) {
+  return !is_root(line) || comes_with_the_end(line) ||
+         line.cause->id == cause_id::nccl_system_error;
 }
 
-/// What comes with the end of a job that was finished: clean-up that hangs or is torn down.
-bool belongs_to_teardown(const JobLine& line) {
-  return !is_root(line) ||
-         is_one_of(line.cause->id,
-                   {"software.watchdog_stuck", cause_id::collective_timeout, "software.peer_lost",
-                    "software.nccl_warning", "software.nccl_system_error", cause_id::worker_failed,
-                    "software.task_failed", cause_id::rendezvous_lost, "env.terminated",
-                    cause_id::teardown_after_success});
+/// How the other ranks are taken down once one has failed.
+bool takes_down(int signal) { return signal == SIGTERM || signal == SIGKILL; }
+
+bool is_crash(int signal) {
+  return signal == SIGSEGV || signal == SIGILL || signal == SIGFPE || signal == SIGABRT;
 }
 
 /// A crash or a kill for memory of which the scheduler tells: nobody does that by cancelling.
 bool seen_to_break(const JobLine& line) {
-  return is_one_of(line.cause->id, {cause_id::out_of_memory_cgroup, cause_id::crash_signal});
+  return line.cause->id == cause_id::out_of_memory_cgroup ||
+         line.cause->id == cause_id::crash_signal;
 }
 
 /// A job that fails is cancelled or requeued afterwards, by its scheduler, its user or ourselves.
@@ -40,8 +46,7 @@ bool failed_by_itself(const FailureCase& failure) {
       });
   const auto& ranks = failure.attempt.failed_ranks;
   return error || std::any_of(ranks.begin(), ranks.end(), [](const auto& exit) {
-           const int signal = signal_of(exit.second.event);
-           return signal != 15 && signal != 9;
+           return !takes_down(signal_of(exit.second.event));
          });
 }
 
@@ -61,8 +66,7 @@ std::optional<Explanation> by_state(const FailureCase& failure) {
     case AttemptState::out_of_memory:
     case AttemptState::unknown: return std::nullopt;
   }
-  const bool order = is_one_of(cause, {cause_id::cancelled, cause_id::requeued});
-  if (order && failed_by_itself(failure)) return std::nullopt;
+  if (contains(order_causes, cause) && failed_by_itself(failure)) return std::nullopt;
   Explanation explanation;
   explanation.cause = failure.catalog.cause(cause);
   explanation.subject = Subject::of_attempt(failure.attempt.id);
@@ -75,8 +79,8 @@ std::optional<Explanation> by_state(const FailureCase& failure) {
 /// a job that has failed already, so those words count only if nothing else does.
 std::optional<Explanation> by_words(const FailureCase& failure) {
   for (const JobLine& line : failure.lines) {
-    const bool limit = is_one_of(line.cause->id, {cause_id::time_limit, cause_id::preempted});
-    const bool order = is_one_of(line.cause->id, {cause_id::cancelled, cause_id::requeued});
+    const bool limit = contains(limit_causes, line.cause->id);
+    const bool order = contains(order_causes, line.cause->id);
     if (!limit && (!order || failed_by_itself(failure))) continue;
     Explanation explanation = explanation_from(line, line.cause->id, failure);
     explanation.subject = Subject::of_attempt(failure.attempt.id);
@@ -91,11 +95,11 @@ bool plain_number(std::string_view job) {
 
 bool was_killed(const FailureCase& failure) {
   const auto& ranks = failure.attempt.failed_ranks;
-  return signal_of(failure.failing.event) == 9 ||
+  return signal_of(failure.failing.event) == SIGKILL ||
          std::any_of(ranks.begin(), ranks.end(),
-                     [](const auto& exit) { return signal_of(exit.second.event) == 9; }) ||
+                     [](const auto& exit) { return signal_of(exit.second.event) == SIGKILL; }) ||
          std::any_of(failure.lines.begin(), failure.lines.end(),
-                     [](const JobLine& line) { return signal_of(line.fact->event) == 9; });
+                     [](const JobLine& line) { return signal_of(line.fact->event) == SIGKILL; });
 }
 
 /// Did the out-of-memory killer take a process of this job? A control group names the job, but
@@ -113,9 +117,7 @@ bool killed_this_job(const Subject& victim, const FailureCase& failure) {
 const KernelFault* memory_fault(const FailureCase& failure, std::string& node) {
   for (const NodeFaults& faults : failure.nodes) {
     for (const KernelFault& fault : faults.faults) {
-      if (!is_one_of(fault.cause->id,
-                     {cause_id::out_of_memory_cgroup, cause_id::out_of_memory_host}))
-        continue;
+      if (!contains(memory_causes, fault.cause->id)) continue;
       if (!killed_this_job(fault.subject, failure)) continue;
       node = faults.node;
       return &fault;
@@ -131,7 +133,7 @@ void add_all_lines(Explanation& explanation, const FailureCase& failure) {
 /// The number of the signal, also where a shell says it in words.
 int signal_in(const JobLine& line) {
   const int signal = signal_of(line.fact->event);
-  return signal == 0 && line.cause->id == cause_id::sigkill ? 9 : signal;
+  return signal == 0 && line.cause->id == cause_id::sigkill ? SIGKILL : signal;
 }
 
 /// The launcher's line about a worker that died by `signal`, or a rank's exit.
@@ -183,14 +185,51 @@ bool came_first(const Killed& killed, const FailureCase& failure) {
 bool failed_earlier(const FailureCase& failure, Instant kill) {
   const auto& ranks = failure.attempt.failed_ranks;
   return std::any_of(ranks.begin(), ranks.end(), [&](const auto& exit) {
-    const int signal = signal_of(exit.second.event);
-    return signal != 9 && signal != 15 && exit.second.at <= kill;
+    return !takes_down(signal_of(exit.second.event)) && exit.second.at <= kill;
   });
 }
 
-Subject subject_of(const Killed& killed, const FailureCase& failure) {
-  if (killed.rank >= 0) return Subject::of_rank(failure.attempt.id, killed.rank, killed.node);
-  return Subject::of_attempt(failure.attempt.id);
+/// All but the cause, the confidence and the text.
+Explanation explanation_of(const Killed& killed, const FailureCase& failure) {
+  Explanation explanation;
+  explanation.subject = killed.rank >= 0
+                            ? Subject::of_rank(failure.attempt.id, killed.rank, killed.node)
+                            : Subject::of_attempt(failure.attempt.id);
+  explanation.node = killed.node;
+  explanation.since = killed.fact->at;
+  explanation.evidence.push_back(&killed.fact->event);
+  add_all_lines(explanation, failure);
+  return explanation;
+}
+
+/// Ranks that were taken down with the others have no say.
+const Fact* first_exit_by_itself(const FailureCase& failure) {
+  const Fact* first = nullptr;
+  for (const auto& [rank, exit] : failure.attempt.failed_ranks) {
+    if (takes_down(signal_of(exit.event))) continue;
+    if (first == nullptr || exit.at < first->at) first = &exit;
+  }
+  return first;
+}
+
+/// The first line of a launcher or scheduler about a task that failed by itself, with its place.
+const JobLine* first_failed_task(const FailureCase& failure) {
+  static constexpr std::array causes = {cause_id::task_failed, cause_id::worker_failed,
+                                        cause_id::crash_signal};
+  const auto line =
+      std::find_if(failure.lines.begin(), failure.lines.end(), [](const JobLine& job) {
+        return contains(causes, job.cause->id) && !takes_down(signal_of(job.fact->event)) &&
+               (job.rank >= 0 || !job.node.empty());
+      });
+  return line == failure.lines.end() ? nullptr : &*line;
+}
+
+/// A crash is a cause, if a weak one; an exit code by itself says nothing.
+void judge_exit(bool crashed, Explanation& explanation, const FailureCase& failure) {
+  explanation.cause =
+      failure.catalog.cause(crashed ? cause_id::crash_signal : cause_id::insufficient_evidence);
+  explanation.unknown = !crashed;
+  explanation.confidence = crashed ? confidence::even : confidence::hint;
 }
 
 }  // namespace
@@ -229,12 +268,9 @@ std::optional<Explanation> rule_ended_on_purpose(const FailureCase& failure) {
 
 std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
   Explanation explanation;
-  const auto line =
-      std::find_if(failure.lines.begin(), failure.lines.end(), [](const JobLine& job) {
-        return is_one_of(job.cause->id,
-                         {cause_id::out_of_memory_cgroup, cause_id::out_of_memory_host}) &&
-               is_root(job);
-      });
+  const auto line = std::find_if(
+      failure.lines.begin(), failure.lines.end(),
+      [](const JobLine& job) { return contains(memory_causes, job.cause->id) && is_root(job); });
   if (const KernelFault* fault = memory_fault(failure, explanation.node)) {
     explanation.cause = fault->cause;
     explanation.since = fault->since();
@@ -262,44 +298,36 @@ std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
   return explanation;
 }
 
+std::optional<Explanation> rule_bus_error(const FailureCase& failure) {
+  const auto killed = first_killed(failure, SIGBUS);
+  if (!killed || !came_first(*killed, failure)) return std::nullopt;
+  Explanation explanation = explanation_of(*killed, failure);
+  explanation.cause = failure.catalog.cause(cause_id::shm_too_small);
+  explanation.confidence = confidence::fair;
+  explanation.text =
+      worker_text(*killed) +
+      " died of SIGBUS without any error text, as when /dev/shm is full. Bad host memory can do "
+      "the same.";
+  explanation.missing = {"size of /dev/shm inside the job", kernel_log_of(killed->node, failure)};
+  return explanation;
+}
+
 std::optional<Explanation> rule_killed(const FailureCase& failure) {
-  if (const auto bus = first_killed(failure, 7); bus && came_first(*bus, failure)) {
-    Explanation explanation;
-    explanation.cause = failure.catalog.cause(cause_id::shm_too_small);
-    explanation.subject = subject_of(*bus, failure);
-    explanation.node = bus->node;
-    explanation.confidence = confidence::fair;
-    explanation.since = bus->fact->at;
-    explanation.evidence.push_back(&bus->fact->event);
-    add_all_lines(explanation, failure);
-    explanation.text =
-        worker_text(*bus) +
-        " died of SIGBUS without any error text, as when /dev/shm is full. Bad host memory can do "
-        "the same.";
-    explanation.missing = {"size of /dev/shm inside the job", kernel_log_of(bus->node, failure)};
-    return explanation;
-  }
-  const auto kill = first_killed(failure, 9);
-  if (!kill || !came_first(*kill, failure) || failed_earlier(failure, kill->fact->at)) {
+  const auto killed = first_killed(failure, SIGKILL);
+  if (!killed || !came_first(*killed, failure) || failed_earlier(failure, killed->fact->at))
     return std::nullopt;
-  }
-  Explanation explanation;
-  explanation.subject = subject_of(*kill, failure);
-  explanation.node = kill->node;
-  explanation.since = kill->fact->at;
-  explanation.evidence.push_back(&kill->fact->event);
-  explanation.missing = {kernel_log_of(kill->node, failure)};
-  add_all_lines(explanation, failure);
+  Explanation explanation = explanation_of(*killed, failure);
+  explanation.missing = {kernel_log_of(killed->node, failure)};
   // A worker killed without a traceback, its peers taken down by the launcher, no word from the
   // scheduler: mostly the kernel's out-of-memory killer. Where the node's kernel is listened to and
   // said nothing, that guess is not allowed.
   const bool kernel_silent =
-      kill->node.empty() ? !failure.heard.empty() : failure.hears(kill->node);
-  if (kill->launcher_line && !kernel_silent) {
+      killed->node.empty() ? !failure.heard.empty() : failure.hears(killed->node);
+  if (killed->launcher_line && !kernel_silent) {
     explanation.cause = failure.catalog.cause(cause_id::out_of_memory_host);
     explanation.confidence = confidence::even;
     explanation.text =
-        worker_text(*kill) +
+        worker_text(*killed) +
         " was killed by SIGKILL without a traceback and nobody says by whom. Mostly that is the "
         "kernel running out of host memory; the kernel log would prove it.";
   } else {
@@ -307,53 +335,26 @@ std::optional<Explanation> rule_killed(const FailureCase& failure) {
     explanation.unknown = true;
     explanation.confidence = confidence::weak;
     explanation.text =
-        worker_text(*kill) + " was killed by SIGKILL, and nothing that was seen says by whom.";
+        worker_text(*killed) + " was killed by SIGKILL, and nothing that was seen says by whom.";
   }
   return explanation;
 }
 
 std::optional<Explanation> rule_first_exit(const FailureCase& failure) {
-  // SIGTERM and SIGKILL are how the others are taken down; a crash or an exit code of its own comes
-  // first.
-  const Fact* first = nullptr;
-  for (const auto& [rank, exit] : failure.attempt.failed_ranks) {
-    const int signal = signal_of(exit.event);
-    if (signal == 15 || signal == 9) continue;
-    if (first == nullptr || exit.at < first->at) first = &exit;
-  }
-  const auto line =
-      std::find_if(failure.lines.begin(), failure.lines.end(), [](const JobLine& job) {
-        const int signal = signal_of(job.fact->event);
-        const bool failed =
-            is_one_of(job.cause->id,
-                      {"software.task_failed", cause_id::worker_failed, cause_id::crash_signal});
-        return failed && signal != 15 && signal != 9 && (job.rank >= 0 || !job.node.empty());
-      });
   Explanation explanation;
-  explanation.cause = failure.catalog.cause(cause_id::insufficient_evidence);
-  explanation.unknown = true;
-  explanation.confidence = confidence::hint;
   std::string who;
-  if (first != nullptr) {
-    explanation.node = node_of(first->event);
-    explanation.subject =
-        Subject::of_rank(failure.attempt.id, first->event.subject.rank, explanation.node);
-    explanation.since = first->at;
-    explanation.evidence.push_back(&first->event);
-    who = "rank " + std::to_string(first->event.subject.rank);
+  if (const Fact* exit = first_exit_by_itself(failure)) {
+    const std::int32_t rank = exit->event.subject.rank;
+    explanation.node = node_of(exit->event);
+    explanation.subject = Subject::of_rank(failure.attempt.id, rank, explanation.node);
+    explanation.since = exit->at;
+    explanation.evidence.push_back(&exit->event);
+    judge_exit(is_crash(signal_of(exit->event)), explanation, failure);
+    who = "rank " + std::to_string(rank);
     if (!explanation.node.empty()) who += " on " + explanation.node;
-    if (const int signal = signal_of(first->event);
-        signal == 11 || signal == 4 || signal == 8 || signal == 6) {
-      explanation.cause = failure.catalog.cause(cause_id::crash_signal);
-      explanation.unknown = false;
-      explanation.confidence = confidence::even;
-    }
-  } else if (line != failure.lines.end()) {
-    const bool crashed = line->cause->id == cause_id::crash_signal;
-    explanation = explanation_from(
-        *line, crashed ? cause_id::crash_signal : cause_id::insufficient_evidence, failure);
-    explanation.unknown = !crashed;
-    explanation.confidence = crashed ? confidence::even : confidence::hint;
+  } else if (const JobLine* line = first_failed_task(failure)) {
+    explanation = explanation_from(*line, line->cause->id, failure);
+    judge_exit(line->cause->id == cause_id::crash_signal, explanation, failure);
     who = place_text(*line);
   } else {
     return std::nullopt;
