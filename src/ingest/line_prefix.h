@@ -18,10 +18,10 @@ enum class TimeForm {
   kernel_seconds,  // "901233.11": seconds since boot, dmesg
   unix_seconds,    // "1746061323.123456": seconds since 1970, journalctl -o short-unix
   ctime,           // "Wed Nov  5 11:20:01 2025": dmesg -T, the kernel's time on the wall
-  iso,  // "2025-02-11T03:21:44,283302+00:00", with ' ' or 'T', with or without fraction and offset
-  month_day,  // "Oct 02 09:14:02": syslog, no year
-  glog,       // "1129 19:50:15.346000" or "818 17:40:34.227": month and day, no year
-  clock,      // "17:58:03.102": time of day
+  iso,             // "2025-02-11T03:21:44,283302+00:00", ' ' or 'T'; fraction and offset may lack
+  month_day,       // "Oct 02 09:14:02": syslog, no year
+  glog,            // "1129 19:50:15.346000" or "818 17:40:34.227": month and day, no year
+  clock,           // "17:58:03.102": time of day
 };
 
 /// The views point into the parsed line.
@@ -66,11 +66,10 @@ struct JobLogHints {
 };
 
 /// A job's log: `faultline run` ("2026-11-29T21:18:32.123456Z n3 rank3 | "), torchrun ("[rank3]:",
-/// "[default0]:"), srun -l
-/// ("3: "), mpirun ("[1,3]<stdout>:"), horovodrun, Ray ("(Worker pid=1, ip=10.0.0.7) "), pdsh and
-/// DeepSpeed ("c000001: "), "[host:3]", what container runtimes and kubectl put before them, and
-/// times in front of or between them. Of several ranks the innermost counts: what a launcher
-/// wrapped knows better which rank it is.
+/// "[default0]:"), srun -l ("3: "), mpirun ("[1,3]<stdout>:"), horovodrun, Ray ("(Worker pid=1,
+/// ip=10.0.0.7) "), pdsh and DeepSpeed ("c000001: "), "[host:3]", what container runtimes and
+/// kubectl put before them, and times in front of or between them. Of several ranks the innermost
+/// counts: what a launcher wrapped knows better which rank it is.
 LinePrefix parse_job_prefix(std::string_view line, const JobLogHints& hints);
 
 /// True for "c000001" and "gpu-node-7", false for "epoch3" and "torch": a guess, for logs whose

@@ -56,8 +56,7 @@ std::size_t escape_bytes(std::string_view text) {
   return std::min(at + 1, text.size());
 }
 
-}  // namespace
-
+/// Copies `text` without terminal escape sequences (colours, cursor moves) into `out`.
 void remove_escapes(std::string_view text, std::string& out) {
   out.clear();
   while (!text.empty()) {
@@ -68,6 +67,8 @@ void remove_escapes(std::string_view text, std::string& out) {
     text.remove_prefix(escape_bytes(text));
   }
 }
+
+}  // namespace
 
 void LineSplitter::feed(std::string_view bytes, std::uint64_t offset, const Sink& sink) {
   if (offset != next_offset_) finish(sink);

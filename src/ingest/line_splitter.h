@@ -62,7 +62,4 @@ class LineSplitter {
   SplitterTotals totals_;
 };
 
-/// Copies `text` without terminal escape sequences (colours, cursor moves) into `out`.
-void remove_escapes(std::string_view text, std::string& out);
-
 }  // namespace faultline

@@ -79,7 +79,7 @@ std::optional<SyslogTime> read_syslog_time(std::string_view text) {
 std::optional<Instant> from_month_day(std::string_view text, const TimeReference& reference) {
   const auto read = read_syslog_time(text);
   if (!read) return std::nullopt;
-  return with_latest_year(read->date, read->of_day, reference.reference, reference.utc_offset);
+  return with_latest_year(read->date, read->of_day, reference.written_before, reference.utc_offset);
 }
 
 /// "1129 19:50:15.346", "818 17:40:34.227": the last two digits of the date are the day.
@@ -90,7 +90,7 @@ std::optional<Instant> from_glog(std::string_view text, const TimeReference& ref
   const auto day = small_number(text.substr(space - 2, 2));
   const auto of_day = time_of_day(text.substr(space + 1));
   if (!month || !day || !of_day) return std::nullopt;
-  return with_latest_year({*month, *day}, *of_day, reference.reference, reference.utc_offset);
+  return with_latest_year({*month, *day}, *of_day, reference.written_before, reference.utc_offset);
 }
 
 /// "Wed Nov  5 11:20:01 2025".
@@ -120,9 +120,9 @@ std::optional<Instant> from_iso(std::string_view text, const TimeReference& refe
 std::optional<Instant> from_clock(std::string_view text, const TimeReference& reference) {
   const auto of_day = time_of_day(text);
   if (!of_day) return std::nullopt;
-  const auto local_day = std::chrono::floor<days>(reference.reference + reference.utc_offset);
+  const auto local_day = std::chrono::floor<days>(reference.written_before + reference.utc_offset);
   const Instant today = Instant{local_day} + *of_day - reference.utc_offset;
-  return today <= reference.reference + std::chrono::minutes{5} ? today : today - days{1};
+  return today <= reference.written_before + std::chrono::minutes{5} ? today : today - days{1};
 }
 
 /// "901233.11".
@@ -190,8 +190,9 @@ LineTime resolve_time(TimeForm form, std::string_view text, const TimeReference&
   if (!at || *at == Instant{}) return {Instant{}, true};
   // Compared as a difference that cannot overflow: both lie between 1678 and 2261 and are far apart
   // at the most by that.
-  const bool far = known(reference.reference) && (*at > reference.reference + time_ahead_max ||
-                                                  *at < reference.reference - time_distance_max);
+  const bool far =
+      known(reference.written_before) && (*at > reference.written_before + time_ahead_max ||
+                                          *at < reference.written_before - time_distance_max);
   return far ? LineTime{Instant{}, true} : LineTime{*at, false};
 }
 

@@ -11,14 +11,14 @@
 
 namespace faultline {
 
-/// A printed time further than this before the reference is not believed (a clock that starts in
+/// A printed time further than this before `written_before` is not believed (a clock that starts in
 /// 1970), and no machine runs for longer.
 inline constexpr Duration time_distance_max = std::chrono::hours{24 * 3653};
 /// A line cannot have been written after it was read; a day is for zones that were not told.
 inline constexpr Duration time_ahead_max = std::chrono::hours{24};
 
 struct TimeReference {
-  Instant reference;       // when the line was written at the latest, within a day
+  Instant written_before;  // when the line was written at the latest, within a day
   Instant boot;            // not known: kernel times are unknown
   Duration utc_offset{0};  // local time minus UTC, for times that do not say
 };

@@ -54,7 +54,7 @@ TEST_F(LineTimes, ADateWithoutYearIsTheLatestThatIsNotToCome) {
             "2026-03-01T23:00:00.000000Z");  // a day of slack
   EXPECT_EQ((*this)(TimeForm::month_day, "Mar  3 00:00:00"), "2025-03-03T00:00:00.000000Z");
   EXPECT_EQ((*this)(TimeForm::month_day, "Dec 31 23:59:59"), "2025-12-31T23:59:59.000000Z");
-  reference_.reference = at("2026-12-31T23:59:59Z");
+  reference_.written_before = at("2026-12-31T23:59:59Z");
   EXPECT_EQ((*this)(TimeForm::month_day, "Jan  1 00:00:01"), "2027-01-01T00:00:01.000000Z");
 }
 
@@ -102,13 +102,13 @@ TEST_F(LineTimes, ATimeSinceBootLongerThanAMachineRunsIsNone) {
 }
 
 TEST_F(LineTimes, Year2038IsATimeLikeAnyOtherOnceItIsNear) {
-  reference_.reference = at("2038-02-01T00:00:00Z");
+  reference_.written_before = at("2038-02-01T00:00:00Z");
   EXPECT_EQ((*this)(TimeForm::iso, "2038-01-19T03:14:08Z"), "2038-01-19T03:14:08.000000Z");
   EXPECT_EQ((*this)(TimeForm::month_day, "Jan 19 03:14:08"), "2038-01-19T03:14:08.000000Z");
 }
 
 TEST_F(LineTimes, ALineIsNotWrittenAfterItWasRead) {
-  reference_.reference = at("2026-11-30T08:00:00Z");
+  reference_.written_before = at("2026-11-30T08:00:00Z");
   // A zone that was not told, or a clock that runs ahead: up to a day is believed.
   EXPECT_EQ((*this)(TimeForm::iso, "2026-12-01T08:00:00Z"), "2026-12-01T08:00:00.000000Z");
   EXPECT_EQ((*this)(TimeForm::iso, "2026-12-01T08:00:01Z"), "- suspect");

@@ -58,6 +58,18 @@ bool add_captures(const re2::RE2& expression, const Signature& signature, std::s
   return true;
 }
 
+/// Which of two signatures names a line that both match: primary and clears before identity,
+/// detail, parser; then the higher severity, the more decisive strength, the smaller id.
+bool names_line_before(const Signature& left, const Signature& right) {
+  const auto order = [](const Signature& signature) {
+    return std::tuple(use_order(signature.use), -static_cast<int>(signature.severity),
+                      static_cast<int>(signature.strength));
+  };
+  const auto left_order = order(left);
+  const auto right_order = order(right);
+  return left_order != right_order ? left_order < right_order : left.id < right.id;
+}
+
 }  // namespace
 
 void LineBlock::add(std::string_view line, std::size_t head_bytes, std::uint64_t offset) {
@@ -93,16 +105,6 @@ std::size_t LineBlock::line_at(std::size_t text_offset) const {
       std::partition_point(entries_.begin(), entries_.end(),
                            [&](const Entry& entry) { return entry.start < text_offset; });
   return after == entries_.begin() ? 0 : static_cast<std::size_t>(after - entries_.begin()) - 1;
-}
-
-bool names_line_before(const Signature& left, const Signature& right) {
-  const auto order = [](const Signature& signature) {
-    return std::tuple(use_order(signature.use), -static_cast<int>(signature.severity),
-                      static_cast<int>(signature.strength));
-  };
-  const auto left_order = order(left);
-  const auto right_order = order(right);
-  return left_order != right_order ? left_order < right_order : left.id < right.id;
 }
 
 SignatureEngine::SignatureEngine(std::shared_ptr<const SignatureDatabase> database,

@@ -59,10 +59,6 @@ struct Hit {
   std::vector<const Signature*> matched;
 };
 
-/// Which of two signatures names a line that both match: primary and clears before identity,
-/// detail, parser; then the higher severity, the more decisive strength, the smaller id.
-bool names_line_before(const Signature& left, const Signature& right);
-
 /// Not thread-safe; one for each log. Small: the compiled patterns and work spaces belong to the
 /// shared database.
 class SignatureEngine {
