@@ -76,6 +76,10 @@ std::optional<GuardRuling> against_return(const std::string& name, const Cluster
   const auto hold = [](Reason reason, std::string detail) {
     return GuardRuling{Ruling::hold, reason, std::move(detail)};
   };
+  const auto& id = proposal.action.decision;
+  if (const auto denied = history.denied.find(id); denied != history.denied.end()) {
+    return GuardRuling{Ruling::deny, Reason::denied_by_person, "denied by " + denied->second};
+  }
   if (!known(view.taken_at) || now - view.taken_at > limits.view_age_max) {
     return hold(Reason::view_stale,
                 "the scheduler has not answered lately; ask again when it does");
@@ -96,10 +100,40 @@ std::optional<GuardRuling> against_return(const std::string& name, const Cluster
                 "a return of " + name + " is on its way as " + entry->action.id);
   }
   if (mode == Mode::observe) return hold(Reason::mode_observe, "mode observe: nothing is done");
-  if (mode == Mode::suggest) {
-    return GuardRuling{Ruling::ask, Reason::mode_suggest, "mode suggest: run the command yourself"};
+  if (mode == Mode::suggest && !history.approved.contains(id)) {
+    return GuardRuling{Ruling::ask, Reason::mode_suggest,
+                       "mode suggest: approve with: faultline approve " + id};
   }
   return std::nullopt;
+}
+
+Decision rule_on_return(Action action, std::string detail, const ClusterView& view,
+                        const ActionHistory& history, const PolicyLimits& limits, Mode mode,
+                        Instant now) {
+  const std::string& node = action.subject.node;
+  const auto state = view.node_states.find(node);
+  Decision decision;
+  decision.id = action.decision;
+  if (state != view.node_states.end()) decision.verdict = state->second.verdict;
+  decision.ruling = Ruling::act;
+  decision.reason = Reason::all_guards_passed;
+  decision.guard = return_guard;
+  decision.detail = std::move(detail);
+  decision.mode = mode;
+  decision.decided_at = now;
+  const Proposal proposal{action, node, nullptr};
+  if (auto stop = against_return(node, view, history, limits, proposal, mode, now)) {
+    decision.ruling = stop->ruling;
+    decision.reason = stop->reason;
+    decision.detail += ": " + stop->detail;
+  }
+  action.dry_run = decision.ruling != Ruling::act;
+  Json saw;
+  saw["view_taken_at"] = to_text(view.taken_at);
+  if (const auto* seen = view.node(node)) saw["node"] = to_json(*seen);
+  decision.saw = dump(saw);
+  decision.action = std::move(action);
+  return decision;
 }
 
 }  // namespace
@@ -117,38 +151,23 @@ std::vector<Decision> decide(const PolicyInput& input) {
 Decision decide_return(const std::string& node, const std::string& who, const ClusterView& view,
                        const ActionHistory& history, const PolicyLimits& limits, Mode mode,
                        Instant now) {
-  Proposal proposal;
-  proposal.node = node;
-  auto& action = proposal.action;
+  Action action;
   action.kind = ActionKind::return_node;
   action.subject = Subject::of_node(node);
   // Each request is an act of its own: the same node may be returned again after its next drain.
   action.decision = make_decision_id("return " + to_text(now), action.kind, action.subject);
   action.id = make_action_id(action.decision);
-  const auto state = view.node_states.find(node);
   if (const auto* seen = view.node(node)) action.reason = seen->drain_reason;
+  return rule_on_return(std::move(action), "asked for by " + who, view, history, limits, mode, now);
+}
 
-  Decision decision;
-  decision.id = action.decision;
-  if (state != view.node_states.end()) decision.verdict = state->second.verdict;
-  decision.ruling = Ruling::act;
-  decision.reason = Reason::all_guards_passed;
-  decision.guard = "return";
-  decision.detail = "asked for by " + who;
-  decision.mode = mode;
-  decision.decided_at = now;
-  if (auto stop = against_return(node, view, history, limits, proposal, mode, now)) {
-    decision.ruling = stop->ruling;
-    decision.reason = stop->reason;
-    decision.detail += ": " + stop->detail;
-  }
-  action.dry_run = decision.ruling != Ruling::act;
-  decision.action = action;
-  Json saw;
-  saw["view_taken_at"] = to_text(view.taken_at);
-  if (const auto* seen = view.node(node)) saw["node"] = to_json(*seen);
-  decision.saw = dump(saw);
-  return decision;
+Decision decide_asked_return(const Decision& asked, const ClusterView& view,
+                             const ActionHistory& history, const PolicyLimits& limits, Mode mode,
+                             Instant now) {
+  std::string detail = asked.detail.substr(0, asked.detail.find(": "));  // who asked
+  const auto approved = history.approved.find(asked.id);
+  if (approved != history.approved.end()) detail += ", approved by " + approved->second;
+  return rule_on_return(asked.action, std::move(detail), view, history, limits, mode, now);
 }
 
 }  // namespace faultline

@@ -57,9 +57,17 @@ std::vector<Decision> decide(const PolicyInput& input);
 /// True while the scheduler shows the verdict's node as drained by this very verdict.
 bool drain_stands(const Verdict& verdict, const ClusterView& view);
 
+/// The guard of a decision on a person's request to return a node.
+inline constexpr const char* return_guard = "return";
+
 /// The decision on a person's request to return a node. `who` is written down.
 Decision decide_return(const std::string& node, const std::string& who, const ClusterView& view,
                        const ActionHistory& history, const PolicyLimits& limits, Mode mode,
                        Instant now);
+
+/// The same decision once more, now that it was approved or denied.
+Decision decide_asked_return(const Decision& asked, const ClusterView& view,
+                             const ActionHistory& history, const PolicyLimits& limits, Mode mode,
+                             Instant now);
 
 }  // namespace faultline

@@ -281,5 +281,31 @@ TEST(DecideReturn, AsksTheSameQuestions) {
   EXPECT_EQ(reason("n3"), Reason::view_stale);
 }
 
+TEST(DecideReturn, WhatAskedIsRuledOnByItsAnswer) {
+  Scenario s;
+  s.node("n3").drained = true;
+  s.node("n3").drain_reason = "faultline:a-1 x";
+  const auto asked = decide_return("n3", "alice", s.view, s.history, s.limits, Mode::suggest, now);
+  ASSERT_EQ(asked.ruling, Ruling::ask);
+  EXPECT_NE(asked.detail.find("faultline approve " + asked.id), std::string::npos);
+  const auto again = [&] {
+    return decide_asked_return(asked, s.view, s.history, s.limits, Mode::suggest, now + seconds{5});
+  };
+  EXPECT_EQ(again().ruling, Ruling::ask) << "nobody has answered";
+  s.history.approved["d-other"] = "bob";
+  EXPECT_EQ(again().ruling, Ruling::ask) << "the answer is another's";
+  s.history.approved[asked.id] = "bob";
+  const auto approved = again();
+  EXPECT_EQ(approved.ruling, Ruling::act);
+  EXPECT_FALSE(approved.action.dry_run);
+  EXPECT_EQ(approved.id, asked.id);
+  EXPECT_EQ(approved.action.id, asked.action.id);
+  EXPECT_EQ(approved.detail, "asked for by alice, approved by bob");
+  s.node("n3").drain_reason = "fan broken";
+  EXPECT_EQ(again().reason, Reason::owned_by_other) << "somebody else's drain since";
+  s.history.denied[asked.id] = "eve";
+  EXPECT_EQ(again().reason, Reason::denied_by_person);
+}
+
 }  // namespace
 }  // namespace faultline

@@ -28,7 +28,10 @@ Status SqliteStore::forget_records(Instant before) {
       " AND id NOT IN (SELECT action FROM out_of_service) AND NOT " +
       on_node_out_of_service("$.subject") + "; DELETE FROM decisions WHERE decided_at" + old +
       " AND id NOT IN (SELECT json_extract(body, '$.decision') FROM actions) AND NOT " +
-      on_node_out_of_service("$.action.subject") + "; DELETE FROM verdicts WHERE updated_at" + old +
+      on_node_out_of_service("$.action.subject") +
+      "; DELETE FROM named_values WHERE name GLOB 'dry_run.*' AND substr(name, 9) NOT IN (SELECT "
+      "id FROM decisions); DELETE FROM verdicts WHERE updated_at" +
+      old +
       " AND id NOT IN (SELECT verdict FROM decisions) AND id NOT IN (SELECT verdict FROM "
       "out_of_service) AND NOT " +
       on_node_out_of_service("$.subject");

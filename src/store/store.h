@@ -113,7 +113,7 @@ class Store {
   virtual Status answer_request(std::int64_t number, const std::string& answer) = 0;
   virtual Result<std::optional<PersonRequest>> request(std::int64_t number) = 0;
 
-  /// Small named values: "scheduler.nodes" (JSON), "scheduler.nodes_seen_at".
+  /// Small named values: "scheduler.nodes" (JSON), "scheduler.nodes_seen_at", "dry_run." d-...
   virtual Status put_value(const std::string& name, const std::string& value) = 0;
   virtual Result<std::optional<std::string>> value(const std::string& name) = 0;
 

@@ -1,4 +1,5 @@
 // What goes with its age, and what stays whatever its age.
+#include "store/dry_run.h"
 #include "store/store_fixture.h"
 
 namespace faultline {
@@ -64,6 +65,7 @@ class RecordsTest : public StoreTest {
     decision.action.decision = decision.id;
     decision.action.subject = subject;
     ASSERT_TRUE(store.put_decision(decision).ok());
+    ASSERT_TRUE(put_dry_run(store, decision.id, {}).ok());
     ASSERT_TRUE(store.record_intent(decision.action, at).ok());
     if (settled) {
       ASSERT_TRUE(store.record_outcome(outcome("a-" + name, OutcomeStatus::done)).ok());
@@ -71,11 +73,17 @@ class RecordsTest : public StoreTest {
   }
   static bool whole(Store& store, const std::string& name) {
     return store.verdict("v-" + name)->has_value() && store.decision("d-" + name)->has_value() &&
-           store.action("a-" + name)->has_value();
+           store.action("a-" + name)->has_value() && has_dry_run(store, name);
   }
   static bool gone(Store& store, const std::string& name) {
     return !store.verdict("v-" + name)->has_value() && !store.decision("d-" + name)->has_value() &&
-           !store.action("a-" + name)->has_value();
+           !store.action("a-" + name)->has_value() && !has_dry_run(store, name);
+  }
+  static bool has_dry_run(Store& store, const std::string& name) {
+    Decision asking;
+    asking.id = "d-" + name;
+    asking.ruling = Ruling::ask;
+    return dry_run_of(store, asking)->has_value();
   }
   static constexpr Retention keep{hours{1}, hours{24}};
   static constexpr Instant at{seconds{1000}};
