@@ -143,11 +143,12 @@ std::optional<Explanation> never_printed(const Group& group, const FailureCase& 
   if (silent.empty() || silent.size() > named_suspects_max || silent.size() >= group.size())
     return std::nullopt;
   Explanation explanation = suspect_rank(silent.front(), cause_id::collective_timeout, failure);
-  std::set<std::string> nodes, names;
+  std::set<std::string> nodes;
+  std::vector<std::string> names;
   for (const std::int32_t rank : silent) {
     const RankPlace* place = failure.attempt.place_of(rank);
     nodes.insert(place == nullptr ? "" : place->node);
-    names.insert(std::to_string(rank));
+    names.push_back(std::to_string(rank));
   }
   if (silent.size() > 1 && nodes.size() > 1) {
     explanation.subject = Subject::of_attempt(failure.attempt.id);
@@ -155,14 +156,15 @@ std::optional<Explanation> never_printed(const Group& group, const FailureCase& 
   } else if (silent.size() > 1 && !nodes.begin()->empty()) {
     explanation.subject = Subject::of_node(*nodes.begin());
   }
-  explanation.confidence = silent.size() == 1 ? confidence::fair : confidence::weak;
-  explanation.text = std::to_string(group.size()) + " ranks waited in vain; rank " +
-                     join(names, ", ") + " never said so and is the suspect.";
+  const bool one = silent.size() == 1;
+  explanation.confidence = one ? confidence::fair : confidence::weak;
+  explanation.text = std::to_string(group.size()) + " ranks waited in vain; " +
+                     (one ? "rank " : "ranks ") + join(names, ", ") + " never said so and " +
+                     (one ? "is the suspect." : "are the suspects.");
   return explanation;
 }
 
-// --- transfers
-// -------------------------------------------------------------------------------------------------------
+// --- transfers -----------------------------------------------------------------------------------
 
 struct Edge {
   const JobLine* line = nullptr;

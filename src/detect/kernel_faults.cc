@@ -275,6 +275,7 @@ void attach_leads(KernelFault& fault, const std::vector<const Fact*>& leads,
   }
   places.erase("");
   if (!places.empty()) {
+    if (!fault.note.empty()) fault.note += ' ';
     fault.note += "PCIe errors at " + join(places, ", ") +
                   " came with it: look at that slot, riser or cable, too.";
   }
