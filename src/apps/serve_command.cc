@@ -98,6 +98,17 @@ Status check_tests(const ServeOptions& options) {
                "--test-after-drain and --return-after-test need a --test-command"};
 }
 
+void examine_store_log(const ServeOptions& options, Serving& serving) {
+  const LogFindings found = examine_log(options.store);
+  if (found.damaged) {
+    serving.counters.add("store_log_damaged_total");
+    spdlog::error("{}", found.text);
+    serving.log_damage = found.text;
+  } else if (!found.text.empty()) {
+    spdlog::warn("store: {}", found.text);
+  }
+}
+
 Status open_state(const ServeOptions& options, Serving& serving) {
   auto catalog = load_catalog(options.catalog);
   if (!catalog) return catalog.error();
@@ -115,11 +126,7 @@ Status open_state(const ServeOptions& options, Serving& serving) {
   }
   if (!lock) return lock.error();
   serving.lock.emplace(std::move(lock).value());
-  serving.log_damage = check_log(options.store);
-  if (!serving.log_damage.empty()) {
-    serving.counters.add("store_log_damaged_total");
-    spdlog::error("{}", serving.log_damage);
-  }
+  examine_store_log(options, serving);
   auto store = Store::open(options.store, Access::read_write);
   if (!store) return store.error();
   serving.store = std::move(store).value();
@@ -137,9 +144,8 @@ Status start_ports(const ServeOptions& options, Serving& serving) {
                                   serving.clock, serving.counters);
   if (!server) return server.error();
   serving.transport = std::move(server).value();
-  serving.status =
-      std::make_unique<ServeStatus>(*serving.controller, serving.counters, serving.clock,
-                                    serving.log_damage);
+  serving.status = std::make_unique<ServeStatus>(*serving.controller, serving.counters,
+                                                 serving.clock, serving.log_damage);
   if (options.status_listen.empty()) return ok_status();
   auto status = StatusServer::start({options.status_listen}, *serving.status);
   if (!status) return status.error();

@@ -61,6 +61,15 @@ Head read_head(std::string_view log) {
   return head;
 }
 
+/// Copies the log, which SQLite is about to overwrite, and says where to.
+std::string keep_copy(const std::filesystem::path& log) {
+  const std::filesystem::path kept = log.string() + ".damaged";
+  std::error_code error;
+  std::filesystem::copy_file(log, kept, std::filesystem::copy_options::overwrite_existing, error);
+  return error ? "the log could not be kept: " + error.message()
+               : "the log is kept as " + kept.string();
+}
+
 }  // namespace
 
 std::optional<LogBreak> find_log_break(std::string_view log) {
@@ -101,19 +110,18 @@ std::filesystem::path log_of(const std::filesystem::path& file) {
   return (real.empty() ? file : real).string() + "-wal";
 }
 
-std::string check_log(const std::filesystem::path& file) {
+LogFindings examine_log(const std::filesystem::path& file) {
   const std::filesystem::path log = log_of(file);
   const auto bytes = read_small_file(log, log_bytes_max);
-  const auto found = bytes ? find_log_break(*bytes) : std::nullopt;
+  if (!bytes && bytes.error().code == ErrorCode::not_found) return {};
+  if (!bytes) return {false, "not looked at for damage: " + bytes.error().message};
+  const auto found = find_log_break(*bytes);
   if (!found) return {};
-  const std::filesystem::path kept = log.string() + ".damaged";
-  std::error_code error;
-  std::filesystem::copy_file(log, kept, std::filesystem::copy_options::overwrite_existing, error);
-  return log.string() + " is damaged in its record " + std::to_string(found->frame) +
-         ": at least " + std::to_string(found->commits) +
-         " commits after it are lost, the latest events and acts among them" +
-         (error ? "" : " (the log is kept as " + kept.string() + ")") +
-         ": look at the disk, and compare `faultline nodes` with the scheduler";
+  return {true, log.string() + " is damaged in its record " + std::to_string(found->frame) +
+                    ": at least " + std::to_string(found->commits) +
+                    " commits after it are lost, the latest events and acts among them (" +
+                    keep_copy(log) +
+                    "): look at the disk, and compare `faultline nodes` with the scheduler"};
 }
 
 }  // namespace faultline

@@ -22,9 +22,14 @@ std::optional<LogBreak> find_log_break(std::string_view log);
 /// Where SQLite keeps the log of `file`: beside the database itself, also where `file` is a link.
 std::filesystem::path log_of(const std::filesystem::path& file);
 
-/// What is wrong with the log of the database `file`, for an operator; "" if nothing is. To be
-/// called before the database is opened, and by its one controller alone. A damaged log is kept
-/// beside it under another name.
-std::string check_log(const std::filesystem::path& file);
+struct LogFindings {
+  bool damaged = false;
+  std::string text;  // for an operator; "" if there is nothing to say
+};
+
+/// Looks for damage in the log of the database `file`, and copies a damaged log to a name beside
+/// it. A log that cannot be looked at (above 64 MiB, or not readable) is not called damaged, and
+/// the text says so. To be called before the database is opened, and by its one controller alone.
+LogFindings examine_log(const std::filesystem::path& file);
 
 }  // namespace faultline

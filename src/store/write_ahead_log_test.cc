@@ -99,14 +99,44 @@ TEST_F(WriteAheadLogTest, ADamagedLogIsKeptAndSaidOnce) {
   const std::string damaged = with_damage(head_bytes + frame_bytes + 100);
   const fs::path copy = folder_ / "copy.db";
   ASSERT_TRUE(write_small_file(copy, database_, false).ok());
-  EXPECT_EQ(check_log(copy), "");  // no log
+  EXPECT_EQ(examine_log(copy).text, "");  // no log
   ASSERT_TRUE(write_small_file(log_of(copy), log_, false).ok());
-  EXPECT_EQ(check_log(copy), "");
+  EXPECT_EQ(examine_log(copy).text, "");
   ASSERT_TRUE(write_small_file(log_of(copy), damaged, false).ok());
-  const std::string said = check_log(copy);
+  const auto [found_damage, said] = examine_log(copy);
+  EXPECT_TRUE(found_damage);
   EXPECT_NE(said.find("copy.db-wal is damaged in its record 2"), std::string::npos) << said;
   EXPECT_NE(said.find("commits after it are lost"), std::string::npos) << said;
+  EXPECT_NE(said.find("kept as " + log_of(copy).string() + ".damaged"), std::string::npos) << said;
   EXPECT_EQ(bytes_of(log_of(copy).string() + ".damaged"), damaged);
+}
+
+TEST_F(WriteAheadLogTest, ADamagedLogThatCannotBeKeptIsStillSaid) {
+  const fs::path copy = folder_ / "copy.db";
+  ASSERT_TRUE(
+      write_small_file(log_of(copy), with_damage(head_bytes + frame_bytes + 100), false).ok());
+  fs::create_directory(log_of(copy).string() + ".damaged");  // takes the place of the copy
+  const auto [found_damage, said] = examine_log(copy);
+  EXPECT_TRUE(found_damage);
+  EXPECT_NE(said.find("could not be kept: "), std::string::npos) << said;
+}
+
+TEST_F(WriteAheadLogTest, ALogThatCannotBeLookedAtIsSaidAndNotCalledDamaged) {
+  const auto expect_not_looked_at = [](const fs::path& database) {
+    const auto [found_damage, said] = examine_log(database);
+    EXPECT_FALSE(found_damage);
+    EXPECT_EQ(said.find("not looked at for damage: "), 0U) << said;
+    EXPECT_NE(said.find(log_of(database).string()), std::string::npos) << said;
+  };
+  const fs::path folder = folder_ / "folder.db";
+  fs::create_directory(log_of(folder));
+  expect_not_looked_at(folder);
+  const fs::path large = folder_ / "large.db";
+  ASSERT_TRUE(write_small_file(log_of(large), log_, false).ok());
+  fs::resize_file(log_of(large), 64ULL << 20);  // with a hole: it takes no room
+  EXPECT_EQ(examine_log(large).text, "");
+  fs::resize_file(log_of(large), (64ULL << 20) + 1);
+  expect_not_looked_at(large);
 }
 
 }  // namespace
