@@ -239,7 +239,8 @@ CLI::App* add_agent_command(CLI::App& app, AgentOptions& options) {
   agent->add_option("--node", options.node, "This node's name, as the scheduler knows it")
       ->check(node_name());
   agent->add_option("--controller", options.controller, "HOST:PORT of the controller")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(host_and_port(false));
   agent->add_option("--kernel-log", options.kernel_logs,
                     "kmsg (default), journal, journal:FOLDER or a file; repeatable");
   agent->add_option("--job-log", options.job_logs,
@@ -284,12 +285,8 @@ Status check_agent_options(const AgentOptions& options) {
   };
   if (!valid_node_name(options.node))
     return wrong(fmt::format("'{}' is no node name; give --node", printable(options.node, 80)));
-  const std::size_t colon = options.controller.rfind(':');
-  const auto port = colon == std::string::npos
-                        ? std::nullopt
-                        : parse_number<int>(std::string_view(options.controller).substr(colon + 1));
-  if (!port || *port < 1 || *port > 65535 || colon == 0)
-    return wrong("--controller must be HOST:PORT");
+  if (options.controller.empty())
+    return wrong("give --controller HOST:PORT, for instance head:9176");
   const bool any_tls =
       !options.tls_cert.empty() || !options.tls_key.empty() || !options.tls_ca.empty();
   const bool all_tls =

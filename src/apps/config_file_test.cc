@@ -75,7 +75,7 @@ TEST_F(ConfigFile, AValueOutOfRangeIsRefusedWithItsLine) {
   EXPECT_THAT(read("\npoll-ms = 99\n"), testing::StartsWith("serve.toml:2: "));
   EXPECT_EQ(read("poll-ms = 100\n"), "");
   EXPECT_THAT(read("keep-events-days = -1\n"), HasSubstr("serve.toml:1: "));
-  EXPECT_THAT(read("listen = \"0.0.0.0:65536\"\n"), HasSubstr("port up to 65535"));
+  EXPECT_THAT(read("listen = \"0.0.0.0:65536\"\n"), HasSubstr("a port from 0 to 65535"));
   EXPECT_THAT(read("mode = \"bold\"\n"), HasSubstr("observe"));
 }
 

@@ -1,5 +1,6 @@
 #include "apps/option_values.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -34,6 +35,19 @@ std::string check_path(const std::string& path, bool folder) {
          (folder ? fs::path(path).parent_path() : fs::path(path) / "NAME").string();
 }
 
+/// "fd00::1" or, of one link alone, "fe80::1%eth0".
+bool is_ipv6(const std::string& address) {
+  const auto zone = address.find('%');
+  in6_addr number{};
+  return ::inet_pton(AF_INET6, address.substr(0, zone).c_str(), &number) == 1 &&
+         (zone == std::string::npos || valid_node_name(address.substr(zone + 1)));
+}
+
+bool is_host(const std::string& host) {
+  if (!host.starts_with('[')) return valid_node_name(host);
+  return host.ends_with(']') && is_ipv6(host.substr(1, host.size() - 2));
+}
+
 }  // namespace
 
 CLI::Validator whole_number(std::int64_t least, std::int64_t most, std::int64_t example) {
@@ -62,8 +76,12 @@ CLI::Validator host_and_port(bool any_port) {
     const auto colon = text.rfind(':');
     const auto port =
         colon == std::string::npos ? std::nullopt : parse_number<int>(text.substr(colon + 1));
-    if (colon != 0 && port && *port >= (any_port ? 0 : 1) && *port <= port_max) return {};
-    return in_quotes(text) + " is not HOST:PORT with a port up to " + std::to_string(port_max);
+    const int port_min = any_port ? 0 : 1;
+    if (port && *port >= port_min && *port <= port_max && is_host(text.substr(0, colon))) return {};
+    return fmt::format(
+        "{} is not HOST:PORT with a port from {} to {}, for instance 10.0.0.1:9176 or "
+        "[fd00::1]:9176",
+        in_quotes(text), port_min, port_max);
   };
   return {check, ""};
 }

@@ -13,7 +13,8 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most, std::int64_t 
 /// A finite one; 0.5 and 1e3 are, inf and nan are not.
 CLI::Validator real_number(double least, double most, double example);
 
-/// Takes HOST:PORT alone, [ADDRESS]:PORT for IPv6. `any_port`: 0 asks for a free one.
+/// Takes HOST:PORT alone, [ADDRESS]:PORT for IPv6: without brackets nobody can tell where the
+/// address ends. `any_port`: 0 asks for a free one. Empty means not given.
 CLI::Validator host_and_port(bool any_port);
 
 /// As schedulers spell nodes. Empty means not given.

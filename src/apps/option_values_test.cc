@@ -36,13 +36,24 @@ TEST(OptionValues, ANumberIsFiniteAndWithinItsRange) {
 }
 
 TEST(OptionValues, APortIsAPort) {
-  for (const char* good : {"0.0.0.0:9176", "h:65535", "h:0", "[::1]:9", ""})
+  for (const char* good : {"0.0.0.0:9176", "h:65535", "h:0", "[::1]:9", "[fe80::1%eth0]:9", ""})
     EXPECT_THAT(host_and_port(true)(good), IsEmpty()) << good;
   for (const char* bad : {"h:65536", "h:99999999999", "h:-1", "h", ":1", "h:", "h:1x", "h:+1"})
-    EXPECT_THAT(host_and_port(true)(bad), HasSubstr("not HOST:PORT with a port up to 65535"))
-        << bad;
-  EXPECT_FALSE(host_and_port(false)("h:0").empty());
+    EXPECT_EQ(host_and_port(true)(bad), "'" + std::string(bad) +
+                                            "' is not HOST:PORT with a port from 0 to 65535, for "
+                                            "instance 10.0.0.1:9176 or [fd00::1]:9176");
+  EXPECT_THAT(host_and_port(false)("h:0"), HasSubstr("a port from 1 to 65535"));
   EXPECT_TRUE(host_and_port(false)("h:1").empty());
+}
+
+TEST(OptionValues, AHostIsANameOrAnAddressInBracketsIfItHasColons) {
+  for (const char* bad :
+       {"::1:9", "fd00::1:9176", "x y:9", "-h:9", "http://h:9", "[::1:9", "::1]:9", "[]:9", "[h]:9",
+        "[127.0.0.1]:9", "[::1]x:9", "[::1] :9", "[fe80::1%]:9", "[fe80::1%a b]:9", "h\n:9"}) {
+    EXPECT_THAT(host_and_port(false)(bad), HasSubstr("for instance 10.0.0.1:9176")) << bad;
+  }
+  for (const char* good : {"head-1.example.org:9176", "127.0.0.1:1", "[fd00::1]:65535"})
+    EXPECT_THAT(host_and_port(false)(good), IsEmpty()) << good;
 }
 
 TEST(OptionValues, ANodeNameIsWhatSchedulersTake) {

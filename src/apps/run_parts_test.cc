@@ -114,7 +114,6 @@ TEST(RunIdentity, NonsenseFallsBack) {
 }
 
 // --- rhythm
-// ------------------------------------------------------------------------------------------------------
 
 class RhythmTest : public testing::Test {
  protected:
@@ -173,7 +172,6 @@ TEST_F(RhythmTest, BurstsAreOneBeat) {
 }
 
 // --- log
-// ---------------------------------------------------------------------------------------------------------
 
 TEST(LineTagger, SameLinesHoweverTheBytesAreCut) {
   const std::string text = "one\n\ntwo\r\nlonger than the limit of ten\nexactly10!\nlast";
@@ -200,7 +198,6 @@ TEST(LineTagger, BinaryPassesUnchanged) {
 }
 
 // --- agent options
-// -------------------------------------------------------------------------------------------------
 
 TEST(AgentOptions, SayWhatIsWrong) {
   AgentOptions good;
@@ -219,9 +216,27 @@ TEST(AgentOptions, SayWhatIsWrong) {
   EXPECT_TRUE(refused([](AgentOptions& o) { o.plain = false; })) << "no certificate";
   EXPECT_TRUE(refused([](AgentOptions& o) { o.tls_cert = "x"; })) << "both";
   EXPECT_TRUE(refused([](AgentOptions& o) { o.node = "a b"; }));
-  EXPECT_TRUE(refused([](AgentOptions& o) { o.controller = "127.0.0.1"; }));
+  EXPECT_TRUE(refused([](AgentOptions& o) { o.controller = ""; }));
   EXPECT_TRUE(refused([](AgentOptions& o) { o.kernel_logs = {"relative.log"}; }));
   EXPECT_FALSE(refused([](AgentOptions& o) { o.controller = "[::1]:9176"; }));
+}
+
+TEST(AgentOptions, AControllerIsNamedByHostAndPort) {
+  const auto said = [](const std::string& controller) -> std::string {
+    CLI::App app("", "faultline");
+    AgentOptions options;
+    add_agent_command(app, options);
+    try {
+      app.parse({"--controller=" + controller, "agent"});  // the last word first, as CLI11 wants it
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(said("head:9176"), "");
+  EXPECT_EQ(said("[::1]:9176"), "");
+  for (const std::string bad : {"127.0.0.1", "head:0", "::1:9176"})
+    EXPECT_NE(said(bad).find("'" + bad + "' is not HOST:PORT"), std::string::npos) << said(bad);
 }
 
 }  // namespace
