@@ -8,6 +8,8 @@
 
 namespace faultline {
 
+/// Asked from the status server's thread while the controller works on another: what it reads locks
+/// itself, and the rest is const.
 class ServeStatus final : public StatusSource {
  public:
   /// All must outlive it. `found_at_start` is worth knowing until the next start; "": nothing.

@@ -127,8 +127,8 @@ std::vector<Layer> layers_of(EventSource source) {
 
 struct SignatureDatabase::Lazy {
   std::mutex mutex;
-  std::vector<std::unique_ptr<re2::RE2>>
-      expressions;  // by index; an expression never moves once it is there
+  /// By index; an expression never moves once it is there.
+  std::vector<std::unique_ptr<re2::RE2>> expressions;
   std::vector<hs_scratch*> idle_scratches;
 };
 

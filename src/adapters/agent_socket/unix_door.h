@@ -22,13 +22,13 @@ class UnixDoor final : public LauncherDoor {
   struct Limits {
     std::size_t connections_max = 1024;
     std::size_t connections_per_user_max = 512;
-    std::size_t lines_per_poll_max =
-        64;  // of one connection: a flood takes its turn like the others
+    /// Of one connection: a flood takes its turn like the others.
+    std::size_t lines_per_poll_max = 64;
     std::size_t unread_bytes_max = 64 * 1024;  // replies that a peer has not read
-    Duration hello_wait =
-        std::chrono::seconds{10};  // who has said nothing that is understood by then, is let go
-    Duration accept_pause =
-        std::chrono::seconds{1};  // callers wait so long when there is no descriptor for them
+    /// Who has said nothing that is understood by then, is let go.
+    Duration hello_wait = std::chrono::seconds{10};
+    /// Callers wait so long when there is no descriptor for them.
+    Duration accept_pause = std::chrono::seconds{1};
   };
 
   /// Makes the socket, replacing one that nobody listens on any more. conflict if another agent

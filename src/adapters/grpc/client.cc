@@ -148,8 +148,8 @@ Status Connection::wait(Condition condition, Duration deadline, std::string_view
   const gpr_timespec until = from_now(deadline);
   while (!condition() && !broken_) {
     if (!pump(until)) {
-      broken_ =
-          true;  // whatever comes now comes too late: the answer could belong to the next question
+      // Whatever comes now comes too late: the answer could belong to the next question.
+      broken_ = true;
       context_.TryCancel();
       return Error{ErrorCode::deadline_exceeded, "controller " + controller_.address + ": no " +
                                                      std::string(what) + " within " +
@@ -206,7 +206,6 @@ void Connection::poll() {
 }  // namespace
 
 // --- the uplink
-// ----------------------------------------------------------------------------------------------------
 
 class GrpcUplink::Impl {
  public:
@@ -412,7 +411,6 @@ Status GrpcUplink::heartbeat(Instant now, const CounterValues& counters) {
 std::vector<Uplink::Ruling> GrpcUplink::take_rulings() { return impl_->take_rulings(); }
 
 // --- a person's call
-// -----------------------------------------------------------------------------------------------
 
 Result<std::string> operate(const ControllerAddress& controller, const std::string& request,
                             const std::string& target, const Clock& clock, Duration deadline) {

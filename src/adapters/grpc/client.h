@@ -27,8 +27,8 @@ struct GrpcUplinkOptions {
   std::string node;  // must be the name in the certificate
   Duration connect_deadline = std::chrono::seconds{5};
   Duration backoff_first = std::chrono::milliseconds{500};
-  Duration backoff_longest =
-      std::chrono::seconds{10};  // well below the silence after which an agent counts as lost
+  /// Well below the silence after which an agent counts as lost.
+  Duration backoff_longest = std::chrono::seconds{10};
   Duration certificate_warning = std::chrono::days{14};
   /// What a person should see and no Status tells: events refused, a certificate that ends soon.
   /// Called from the thread that calls the uplink.

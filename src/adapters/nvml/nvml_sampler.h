@@ -20,10 +20,10 @@ std::vector<std::string> nvml_child_command();
 class NvmlSampler final : public GpuSampler {
  public:
   struct Limits {
-    Duration answer_max =
-        std::chrono::seconds{15};  // NVML may need seconds to start where persistence mode is off
-    Duration pause_min =
-        std::chrono::seconds{10};  // before a new child after one that failed; doubles
+    /// NVML may need seconds to start where persistence mode is off.
+    Duration answer_max = std::chrono::seconds{15};
+    /// Before a new child after one that failed; doubles.
+    Duration pause_min = std::chrono::seconds{10};
     Duration pause_max = std::chrono::minutes{5};
   };
   NvmlSampler(std::vector<std::string> command, const Clock& clock, Limits limits);
