@@ -25,7 +25,7 @@ Outbox::Outbox(std::string node, Spool& spool, Uplink& uplink, const Clock& cloc
       clock_(clock),
       counters_(counters),
       limits_(limits),
-      link_(counters),
+      uplink_report_(counters),
       batch_events_(limits.batch_events_max) {}
 
 void Outbox::add(Event event) {
@@ -62,8 +62,8 @@ void Outbox::say_dropped() {
   const std::uint64_t dropped = spool_.take_dropped();
   counters_.add("agent_spool_dropped_events_total", dropped);
   dropped_ += dropped;
-  if (dropped_ == 0 || clock_.monotonic() < drop_due_) return;
-  drop_due_ = clock_.monotonic() + limits_.dropped_every;
+  if (dropped_ == 0 || clock_.monotonic() < dropped_say_due_) return;
+  dropped_say_due_ = clock_.monotonic() + limits_.dropped_every;
   spdlog::error("spool: {} events had no room and were dropped, the oldest first", dropped_);
   Event gap;
   gap.source = EventSource::agent;
@@ -88,7 +88,7 @@ bool Outbox::send_batch(Duration deadline) {
   }
   const Status sent = events.empty() ? ok_status() : uplink_.send(events, deadline);
   const bool refused = !sent.ok() && sent.error().code == ErrorCode::invalid_argument;
-  if (!refused) link_.batch(sent);
+  if (!refused) uplink_report_.batch(sent);
   if (sent.ok()) {
     spool_.acknowledge(batch);
     counters_.add("agent_events_sent_total", events.size());
@@ -135,7 +135,7 @@ bool Outbox::beat() {
   const Status beat =
       uplink_.heartbeat(clock_.now(), tell_counters ? counters_.snapshot() : CounterValues{});
   if (beat.ok() && tell_counters) counters_due_ = now + limits_.counters_every;
-  link_.heartbeat(beat, now);
+  uplink_report_.heartbeat(beat, now);
   if (!beat.ok()) {
     pause_batches();
   } else if (!reached_) {
@@ -149,8 +149,8 @@ bool Outbox::beat() {
 }
 
 void Outbox::turn() {
-  constexpr int batches_per_turn_max =
-      8;  // sources and launchers get their turn while a long spool is sent
+  // Sources and launchers get their turn while a long spool is sent.
+  constexpr int batches_per_turn_max = 8;
   const Duration now = clock_.monotonic();
   const bool due =
       now >= quiet_until_ && (spool_.pending() >= limits_.batch_events_max || now >= batch_due_);

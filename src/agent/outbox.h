@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/link_report.h"
 #include "agent/ports.h"
 #include "agent/spool.h"
+#include "agent/uplink_report.h"
 #include "base/clock.h"
 #include "base/counters.h"
 
@@ -59,13 +59,13 @@ class Outbox {
   const Clock& clock_;
   Counters& counters_;
   Limits limits_;
-  LinkReport link_;
+  UplinkReport uplink_report_;
   std::vector<std::string> added_;
-  std::uint64_t dropped_ = 0;  // and not said yet
-  Duration drop_due_{0};
+  std::uint64_t dropped_ = 0;    // and not said yet
+  Duration dropped_say_due_{0};  // when that may next be said
   bool disk_refuses_ = false;
-  std::size_t
-      batch_events_;  // shrinks while the controller refuses a batch, to find the event at fault
+  /// Shrinks while the controller refuses a batch, to find the event at fault.
+  std::size_t batch_events_;
   Duration batch_due_{0};  // when what is pending must go; meaningless if nothing is
   Duration heartbeat_due_{0};
   Duration counters_due_{0};

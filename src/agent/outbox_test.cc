@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "agent/own_log.h"
+#include "agent/own_log_fixture.h"
 
 namespace faultline {
 namespace {

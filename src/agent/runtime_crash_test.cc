@@ -1,7 +1,7 @@
 // An agent that is killed between any two things that it does to its state folder, and in the
 // middle of them.
-#include "agent/full_disk.h"
-#include "agent/own_log.h"
+#include "agent/full_disk_fixture.h"
+#include "agent/own_log_fixture.h"
 #include "agent/runtime_fixture.h"
 
 namespace faultline {

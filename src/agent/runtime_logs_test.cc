@@ -1,6 +1,6 @@
 // Logs that cannot be read, and what is odd in those that can: what the agent's own log, its
 // counters and its events say of them.
-#include "agent/own_log.h"
+#include "agent/own_log_fixture.h"
 #include "agent/runtime_fixture.h"
 
 namespace faultline {

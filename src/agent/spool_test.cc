@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "agent/full_disk.h"
+#include "agent/full_disk_fixture.h"
 
 namespace faultline {
 namespace {

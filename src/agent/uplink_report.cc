@@ -1,4 +1,4 @@
-#include "agent/link_report.h"
+#include "agent/uplink_report.h"
 
 #include <spdlog/spdlog.h>
 
@@ -18,7 +18,7 @@ bool is_refusal(ErrorCode code) {
 
 }  // namespace
 
-void LinkReport::heartbeat(const Status& status, Duration now) {
+void UplinkReport::heartbeat(const Status& status, Duration now) {
   if (status.ok()) return connected();
   const Error& error = status.error();
   not_taken_.reset();  // because of this
@@ -39,14 +39,14 @@ void LinkReport::heartbeat(const Status& status, Duration now) {
   }
 }
 
-void LinkReport::connected() {
+void UplinkReport::connected() {
   if (std::exchange(state_, State::connected) != State::connected)
     spdlog::info("controller: connected");
   if (!not_taken_ || std::exchange(said_not_taken_, true)) return;
   spdlog::warn("{}; events are kept and sent later", *not_taken_);
 }
 
-void LinkReport::batch(const Status& status) {
+void UplinkReport::batch(const Status& status) {
   if (!status.ok()) {
     counters_.add("agent_batches_not_taken_total");
     not_taken_ = status.error().message;

@@ -1,8 +1,8 @@
-#include "agent/link_report.h"
+#include "agent/uplink_report.h"
 
 #include <gtest/gtest.h>
 
-#include "agent/own_log.h"
+#include "agent/own_log_fixture.h"
 
 namespace faultline {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-class LinkReportTest : public testing::Test {
+class UplinkReportTest : public testing::Test {
  protected:
   Status away(const std::string& why = "controller c: Connection refused") const {
     return Error{ErrorCode::unavailable, why};
@@ -21,23 +21,23 @@ class LinkReportTest : public testing::Test {
   /// Heartbeats of so long, one a second.
   void beat(const Status& status, Duration duration) {
     for (const Duration end = now_ + duration; now_ < end; now_ += seconds{1})
-      link_.heartbeat(status, now_);
+      report_.heartbeat(status, now_);
   }
   std::vector<std::string> all() const { return own_.lines(""); }
 
   Duration now_{0};
   Counters counters_;
-  LinkReport link_{counters_};
+  UplinkReport report_{counters_};
   OwnLog own_;
 };
 
-TEST_F(LinkReportTest, AConnectionIsNewsAndNoWarning) {
+TEST_F(UplinkReportTest, AConnectionIsNewsAndNoWarning) {
   beat(ok_status(), minutes{10});
   EXPECT_EQ(all(), std::vector<std::string>{"info: controller: connected"});
   EXPECT_EQ(counters_.get("agent_uplink_failures_total"), 0U);
 }
 
-TEST_F(LinkReportTest, ARefusalIsAnErrorSaidOnceWithWhatToDoAndCounted) {
+TEST_F(UplinkReportTest, ARefusalIsAnErrorSaidOnceWithWhatToDoAndCounted) {
   beat(refused(), minutes{10});
   ASSERT_EQ(all().size(), 1U);
   EXPECT_TRUE(all()[0].starts_with("error: controller c: speaks for another; "));
@@ -49,7 +49,7 @@ TEST_F(LinkReportTest, ARefusalIsAnErrorSaidOnceWithWhatToDoAndCounted) {
   EXPECT_EQ(all().size(), 3U) << "mended, and spoilt again";
 }
 
-TEST_F(LinkReportTest, AControllerThatIsAwayIsAWarningAndNoRefusal) {
+TEST_F(UplinkReportTest, AControllerThatIsAwayIsAWarningAndNoRefusal) {
   beat(away(), minutes{10});
   ASSERT_EQ(all().size(), 1U);
   EXPECT_EQ(all()[0].substr(0, 9), "warning: ");
@@ -59,10 +59,10 @@ TEST_F(LinkReportTest, AControllerThatIsAwayIsAWarningAndNoRefusal) {
   EXPECT_EQ(all().size(), 3U) << "another state each time";
 }
 
-TEST_F(LinkReportTest, AnotherReasonIsSaidButNotAsOftenAsItLikes) {
+TEST_F(UplinkReportTest, AnotherReasonIsSaidButNotAsOftenAsItLikes) {
   for (int i = 0; i < 30; ++i) {
-    link_.heartbeat(refused("one"), now_);
-    link_.heartbeat(refused("other"), now_);
+    report_.heartbeat(refused("one"), now_);
+    report_.heartbeat(refused("other"), now_);
     now_ += seconds{1};
   }
   EXPECT_EQ(all().size(), 1U);
@@ -70,26 +70,26 @@ TEST_F(LinkReportTest, AnotherReasonIsSaidButNotAsOftenAsItLikes) {
   EXPECT_EQ(own_.lines("other").size(), 1U) << "what it is now";
 }
 
-TEST_F(LinkReportTest, ABatchThatAConnectedControllerDoesNotTakeIsSaidOnceUntilItDoes) {
+TEST_F(UplinkReportTest, ABatchThatAConnectedControllerDoesNotTakeIsSaidOnceUntilItDoes) {
   beat(ok_status(), seconds{1});
   for (int i = 0; i < 5; ++i) {
-    link_.batch(away("controller c did not store: disk full"));
+    report_.batch(away("controller c did not store: disk full"));
     beat(ok_status(), seconds{10});
   }
   EXPECT_EQ(own_.lines("disk full").size(), 1U);
   EXPECT_EQ(counters_.get("agent_batches_not_taken_total"), 5U);
-  link_.batch(ok_status());
-  link_.batch(ok_status());
+  report_.batch(ok_status());
+  report_.batch(ok_status());
   EXPECT_EQ(own_.lines("takes events again").size(), 1U);
 }
 
-TEST_F(LinkReportTest, ABatchThatTheLinkLostIsNotSaidTwice) {
+TEST_F(UplinkReportTest, ABatchThatTheUplinkLostIsNotSaidTwice) {
   beat(ok_status(), seconds{1});
-  link_.batch(away());
+  report_.batch(away());
   beat(away(), seconds{10});
   EXPECT_EQ(own_.lines("Connection refused").size(), 1U);
   beat(ok_status(), seconds{10});
-  link_.batch(ok_status());
+  report_.batch(ok_status());
   EXPECT_EQ(all().size(), 3U) << "connected, away, connected";
 }
 

@@ -11,13 +11,14 @@
 
 namespace faultline {
 
-class LinkReport {
+/// Not thread-safe: of the thread that uses the uplink.
+class UplinkReport {
  public:
-  explicit LinkReport(Counters& counters) : counters_(counters) {}
+  explicit UplinkReport(Counters& counters) : counters_(counters) {}
 
   /// Whether the controller was reached, and if not, why; `now` is monotonic.
   void heartbeat(const Status& status, Duration now);
-  /// Whether it took a batch. A failure is said once a heartbeat shows that the link is not why.
+  /// Whether it took a batch. A failure is said once a heartbeat shows that the uplink is not why.
   void batch(const Status& status);
 
  private:
