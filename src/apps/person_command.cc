@@ -29,8 +29,8 @@ struct Verb {
 };
 
 constexpr Verb verbs[] = {
-    {"approve", "Let a decision that asks go ahead", "DECISION",
-     "Its id (d-...), from `faultline actions`", "d-0f3c9e5b7a1d2c44"},
+    {"approve", "Let a decision that asks go ahead: its act is carried out, in mode suggest, too",
+     "DECISION", "Its id (d-...), from `faultline actions`", "d-0f3c9e5b7a1d2c44"},
     {"deny", "Refuse a decision that asks", "DECISION", "Its id (d-...), from `faultline actions`",
      "d-0f3c9e5b7a1d2c44"},
     {"return", "Give a node that faultline drained back to the scheduler", "NODE",

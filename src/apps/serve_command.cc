@@ -210,7 +210,8 @@ CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
   command->add_option("--catalog", options.catalog, "Folder of the catalog");
   command
       ->add_option("--mode", options.mode,
-                   "observe (says what it would do), suggest (prints the commands), act")
+                   "observe (shows what it would do), suggest (shows the commands, runs what a "
+                   "person approves), act")
       ->capture_default_str()
       ->check(CLI::IsMember({"observe", "suggest", "act"}));
   command->add_option("--listen", options.listen, "HOST:PORT for agents")
