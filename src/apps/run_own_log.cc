@@ -43,7 +43,7 @@ std::vector<Event> decode_tail(const std::filesystem::path& log, std::uint64_t s
   origin.path = log.string();
   origin.attempt = me.attempt;
   origin.rank = me.rank;
-  LogDecoder decoder(catalog, patterns.value(), origin, counters);
+  LogDecoder decoder(patterns.value(), origin, counters);
   std::vector<Event> events = decoder.feed(bytes.value(), from, now);
   for (Event& event : decoder.finish(now)) events.push_back(std::move(event));
   return events;

@@ -64,7 +64,7 @@ class DecoderTest : public testing::Test {
 
   LogDecoder decoder(Origin origin, DecoderLimits limits = {}) {
     const EventSource source = origin.source;
-    return {catalog(), database(source), std::move(origin), counters_, limits};
+    return {database(source), std::move(origin), counters_, limits};
   }
 
   /// The events of a whole log.

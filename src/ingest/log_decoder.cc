@@ -118,8 +118,8 @@ class LogDecoder::Impl {
   Instant now_;
   std::vector<Event> events_;
   std::uint64_t lines_ = 0;
-  std::optional<std::size_t>
-      open_sxid_;  // the event in events_ whose continuation lines may follow
+  /// The event in events_ whose continuation lines may follow.
+  std::optional<std::size_t> open_sxid_;
 };
 
 LinePrefix LogDecoder::Impl::parse_prefix(std::string_view line) const {
@@ -314,7 +314,7 @@ ClockDomain clock_of(EventSource source, const LinePrefix& prefix) {
 }  // namespace
 
 void LogDecoder::Impl::add_time(const LinePrefix& prefix, Event& event) {
-  const TimeReference reference{known(origin_.reference) ? origin_.reference : now_,
+  const TimeReference reference{known(origin_.last_written) ? origin_.last_written : now_,
                                 origin_.boot_time, origin_.utc_offset};
   const LineTime time = resolve_time(prefix.time_form, prefix.time, reference);
   event.observed_at = time.at;
@@ -378,8 +378,8 @@ void LogDecoder::Impl::report_gap(std::string_view why, std::uint64_t lines, std
   events_.push_back(std::move(event));
 }
 
-LogDecoder::LogDecoder(const Catalog&, std::shared_ptr<const SignatureDatabase> database,
-                       Origin origin, Counters& counters, DecoderLimits limits)
+LogDecoder::LogDecoder(std::shared_ptr<const SignatureDatabase> database, Origin origin,
+                       Counters& counters, DecoderLimits limits)
     : impl_(std::make_unique<Impl>(std::move(database), std::move(origin), counters, limits)) {}
 LogDecoder::~LogDecoder() = default;
 LogDecoder::LogDecoder(LogDecoder&&) noexcept = default;

@@ -12,7 +12,6 @@
 
 #include "base/counters.h"
 #include "base/time.h"
-#include "catalog/catalog.h"
 #include "ingest/signature_database.h"
 #include "model/event.h"
 
@@ -21,8 +20,7 @@ namespace faultline {
 /// Where a log's bytes come from: what its lines leave unsaid.
 struct Origin {
   /// kernel_log, job_log or scheduler; others give no events. A file that users can write lines
-  /// into
-  /// (`logger` writes any name into a syslog file) is no kernel log.
+  /// into (`logger` writes any name into a syslog file) is no kernel log.
   EventSource source = EventSource::job_log;
   /// The node whose kernel, or rank, wrote the log; "" if the lines must say it. Of a log that many
   /// ranks wrote it is only where the log is read, and says nothing of where they ran.
@@ -43,7 +41,7 @@ struct Origin {
   /// For kernel times, which count from boot; not known: such lines have no time.
   Instant boot_time;
   /// When the log was last written, for dates without a year; not known: `now` of feed().
-  Instant reference;
+  Instant last_written;
   /// Of printed times that do not say it: local time minus UTC.
   Duration utc_offset{0};
 };
@@ -61,7 +59,8 @@ struct DecoderLimits {
   std::size_t pairs_per_minute_max = 4096;
 };
 
-/// Not thread-safe; one for each log. The catalog, the database and the counters must outlive it.
+/// Not thread-safe; one for each log. The counters, and the catalog of which the database was made,
+/// must outlive it.
 ///
 /// Events: log_signature and gpu_identity as the catalog says; source_gap with field `why` = flood,
 /// binary or too_long, at most one a minute each, with fields `lines` and `bytes`. `received_at` is
@@ -94,8 +93,8 @@ struct DecoderLimits {
 /// is unknown and the clock is `none`.
 class LogDecoder {
  public:
-  LogDecoder(const Catalog& catalog, std::shared_ptr<const SignatureDatabase> database,
-             Origin origin, Counters& counters, DecoderLimits limits = {});
+  LogDecoder(std::shared_ptr<const SignatureDatabase> database, Origin origin, Counters& counters,
+             DecoderLimits limits = {});
   ~LogDecoder();
   LogDecoder(LogDecoder&&) noexcept;
   LogDecoder& operator=(LogDecoder&&) noexcept;

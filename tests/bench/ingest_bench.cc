@@ -124,7 +124,7 @@ void BM_Decode(benchmark::State& state, EventSource source, std::uint64_t usual_
     Origin origin;
     origin.source = source;
     origin.node = "n3";
-    LogDecoder decoder(catalog(), *database, origin, counters);
+    LogDecoder decoder(*database, origin, counters);
     for (std::size_t at = 0; at < log.text.size(); at += chunk_bytes) {
       events += decoder.feed(std::string_view(log.text).substr(at, chunk_bytes), at, now).size();
     }

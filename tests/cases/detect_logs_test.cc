@@ -81,7 +81,7 @@ std::vector<Event> decode(const LogRow& row, const AttemptId& attempt) {
   if (!job && row.nodes != "-") origin.node = row.nodes;
   Counters counters;
   const ShippedSignatures& shipped = ShippedSignatures::get();
-  LogDecoder decoder(shipped.catalog(), shipped.database(origin.source), origin, counters);
+  LogDecoder decoder(shipped.database(origin.source), origin, counters);
   std::ifstream stream(cases / row.file, std::ios::binary);
   std::ostringstream bytes;
   bytes << stream.rdbuf();

@@ -230,10 +230,8 @@ class Story {
     auto decoder = decoders_.find(key);
     if (decoder == decoders_.end()) {
       const ShippedSignatures& shipped = ShippedSignatures::get();
-      decoder = decoders_
-                    .try_emplace(key, shipped.catalog(), shipped.database(origin.source), origin,
-                                 counters_)
-                    .first;
+      decoder =
+          decoders_.try_emplace(key, shipped.database(origin.source), origin, counters_).first;
     }
     std::vector<Event> events =
         decoder->second.feed(std::string(line) + "\n", ++offset_ * 65536, happened_);

@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const Instant now = parse_instant("2026-03-01T12:00:00Z").value_or(Instant{});
   Counters counters;
-  LogDecoder decoder(catalog(), setup.database, setup.origin, counters);
+  LogDecoder decoder(setup.database, setup.origin, counters);
   for (std::size_t at = 0; at < bytes.size(); at += chunk_bytes) {
     for (const auto& event : decoder.feed(bytes.substr(at, chunk_bytes), at, now))
       check_event(event);
