@@ -14,19 +14,33 @@ namespace {
 // Kernel times are worked out from the boot time, which is known to the second.
 constexpr Duration time_slack = std::chrono::seconds{2};
 
-/// No gap: the file was rotated, and nothing of it is lost.
-constexpr std::string_view replaced = "replaced";
+/// A notice beside those of gaps: the file was rotated, and nothing of it is lost.
+constexpr std::string_view another_file = "another_file";
 
 /// What the agent's own log says of a gap; "" of one that has a line of its own.
-std::string_view text_of(std::string_view why) {
-  if (why == "binary") return "lines held NUL bytes, which were dropped";
-  if (why == "too_long") return "lines were too long and cut";
-  if (why == "flood") return "more hits than a log may have in a minute, the rest was dropped";
-  if (why == "truncated") return "it was truncated or written anew, and is read from its start";
-  if (why == "rotated") return "it was rotated, and lines were lost with the file before";
-  if (why == "overrun") return "lines were overwritten before they could be read";
-  if (why == replaced) return "it is another file now, which is followed";
+std::string_view text_of(GapReason why) {
+  switch (why) {
+    case GapReason::rotated: return "it was rotated, and lines were lost with the file before";
+    case GapReason::truncated:
+      return "it was truncated or written anew, and is read from its start";
+    case GapReason::overrun: return "lines were overwritten before they could be read";
+    case GapReason::binary: return "lines held NUL bytes, which were dropped";
+    case GapReason::too_long: return "lines were too long and cut";
+    case GapReason::flood: return "more hits than a log may have in a minute, the rest was dropped";
+    case GapReason::spool_full:
+    case GapReason::unread:
+    case GapReason::unreadable:
+    case GapReason::hung:
+    case GapReason::state_damaged:
+    case GapReason::nvml_hung: return {};
+  }
   return {};
+}
+
+std::string_view text_of_notice(std::string_view kind) {
+  if (kind == another_file) return "it is another file now, which is followed";
+  const auto why = parse_enum<GapReason>(kind);
+  return why ? text_of(*why) : std::string_view();
 }
 
 std::string count_of(const Tally& tally) {
@@ -144,9 +158,7 @@ void LogReader::say_unread(Log& log, const Sink& sink) {
   counters_.add("agent_logs_unread_total");
   spdlog::warn("log: {}: given up, its last lines were not read: no answer from its file system",
                log.source->path());
-  Chunk unread;
-  unread.gap = "unread";
-  say_gap(log, unread, sink);
+  say_gap(log, GapReason::unread, 0, sink);
 }
 
 bool LogReader::poll_one(Log& log, const Sink& sink) {
@@ -179,11 +191,11 @@ void LogReader::take_chunk(Log& log, const Chunk& chunk, const Sink& sink) {
   if (chunk.incarnation != log.incarnation) {
     if (log.fed) give(log, log.decoder.finish(clock_.now()), sink);
     // A file that is rotated away may grow for a while beside the new one: that is one rotation.
-    const bool another = !log.incarnation.empty() && chunk.incarnation != log.replaced;
-    if (another && chunk.gap.empty()) log.notices.add(replaced, 0, 0);
-    log.replaced = std::exchange(log.incarnation, chunk.incarnation);
+    const bool another = !log.incarnation.empty() && chunk.incarnation != log.incarnation_before;
+    if (another && !chunk.gap) log.notices.add(another_file, 0, 0);
+    log.incarnation_before = std::exchange(log.incarnation, chunk.incarnation);
   }
-  if (!chunk.gap.empty()) say_gap(log, chunk, sink);
+  if (chunk.gap) say_gap(log, *chunk.gap, chunk.offset, sink);
   counters_.add("agent_log_bytes_total", chunk.bytes.size());
   if (chunk.bytes.empty()) return;
   log.fed = true;
@@ -213,8 +225,8 @@ void LogReader::pass_on(Log& log, Event event, const Sink& sink) const {
 
 void LogReader::say(const Log& log, const std::vector<Notices::Due>& notices) {
   for (const auto& [kind, tally] : notices) {
-    const auto level = kind == replaced ? spdlog::level::info : spdlog::level::warn;
-    if (const auto text = text_of(kind); !text.empty())
+    const auto level = kind == another_file ? spdlog::level::info : spdlog::level::warn;
+    if (const auto text = text_of_notice(kind); !text.empty())
       spdlog::log(level, "log: {}: {}{}", log.source->path(), text, count_of(tally));
   }
 }
@@ -229,7 +241,7 @@ bool LogReader::stale(const Log& log, const Event& event) const {
   return before(state_.first_start()) || before(settings_.boot_time);
 }
 
-void LogReader::say_gap(Log& log, const Chunk& chunk, const Sink& sink) const {
+void LogReader::say_gap(Log& log, GapReason why, std::uint64_t offset, const Sink& sink) const {
   Event gap;
   gap.source = EventSource::agent;
   gap.kind = EventKind::source_gap;
@@ -237,10 +249,9 @@ void LogReader::say_gap(Log& log, const Chunk& chunk, const Sink& sink) const {
   gap.attempt = log.attempt;
   gap.observed_at = clock_.now();
   gap.clock = ClockDomain::node_wall;
-  gap.fields = {{"why", chunk.gap}, {"log", printable(log.source->path(), 1000)}};
-  if (chunk.gap_bytes > 0) gap.fields["bytes"] = std::to_string(chunk.gap_bytes);
+  gap.fields = {{"why", std::string(to_text(why))}, {"log", printable(log.source->path(), 1000)}};
   gap.raw.path = printable(log.source->path(), 1024);
-  gap.raw.offset = chunk.offset;
+  gap.raw.offset = offset;
   pass_on(log, std::move(gap), sink);
 }
 
@@ -257,9 +268,9 @@ void LogReader::failed(Log& log, const Error& error, const Sink& sink) {
 }
 
 void LogReader::complain(Log& log, const Error& error, const Sink& sink) {
-  Chunk silence;
+  std::optional<GapReason> gap;
   if (log.kind == EventSource::kernel_log) {
-    silence.gap = "unreadable";
+    gap = GapReason::unreadable;
     spdlog::error(
         "kernel log: {}; no fault of this node's kernel is seen until it can be read, which is "
         "tried on and on: is --kernel-log right? (`faultline doctor --agent`)",
@@ -271,9 +282,9 @@ void LogReader::complain(Log& log, const Error& error, const Sink& sink) {
   }
   if (error.code == ErrorCode::deadline_exceeded) {
     counters_.add("agent_log_hangs_total");
-    silence.gap = "hung";
+    gap = GapReason::hung;
   }
-  if (!silence.gap.empty()) say_gap(log, silence, sink);
+  if (gap) say_gap(log, *gap, 0, sink);
 }
 
 void LogReader::recovered(Log& log) {

@@ -27,21 +27,21 @@ class LogReader {
     Instant boot_time;
     Duration utc_offset{0};
     std::filesystem::path cache;  // of compiled signatures
-    std::vector<std::string> host_names =
-        {};  // of this node in its kernel's lines; empty: any host is taken for it
+    /// Of this node in its kernel's lines; empty: any host is taken for it.
+    std::vector<std::string> host_names = {};
     std::size_t logs_max = 512;
-    std::size_t bytes_per_poll_max =
-        256 * 1024;  // of one log: a flood takes its turn like the others
-    Duration unread_max =
-        std::chrono::hours{1};  // a log that is over is kept so long for a mount to come back
-    Duration late_answer =
-        std::chrono::seconds{5};  // it is read on for so long after it could be read again
-    Duration rest =
-        std::chrono::seconds{2};  // after so much silence an unfinished line is taken as it is
-    Duration notice_interval =
-        std::chrono::minutes{10};  // between two lines of a kind about one log
-    Duration complaint_interval =
-        std::chrono::minutes{1};  // of one log that can be read by turns and cannot
+    /// Of one log: a flood takes its turn like the others.
+    std::size_t bytes_per_poll_max = 256 * 1024;
+    /// A log that is over is kept so long for a mount to come back.
+    Duration unread_max = std::chrono::hours{1};
+    /// It is read on for so long after it could be read again.
+    Duration late_answer = std::chrono::seconds{5};
+    /// After so much silence an unfinished line is taken as it is.
+    Duration rest = std::chrono::seconds{2};
+    /// Between two lines of a kind about one log.
+    Duration notice_interval = std::chrono::minutes{10};
+    /// Of one log that can be read by turns and cannot.
+    Duration complaint_interval = std::chrono::minutes{1};
   };
   using Sink = std::function<void(Event)>;
 
@@ -76,9 +76,9 @@ class LogReader {
     bool fed = false;  // since the decoder was last finished
     Notices notices;   // of what was lost, not of what cannot be read
     Duration last_bytes{0};
-    std::string replaced = {};  // the incarnation before
-    bool failing = false;       // the last poll did
-    bool complained = false;    // and it was said
+    std::string incarnation_before = {};
+    bool failing = false;     // the last poll did
+    bool complained = false;  // and it was said
     std::optional<Duration> complained_at = {};
     std::optional<Duration> remove_at = {};
     std::optional<Duration> waiting_since = {};
@@ -91,7 +91,7 @@ class LogReader {
   void take_chunk(Log& log, const Chunk& chunk, const Sink& sink);
   void give(Log& log, std::vector<Event> events, const Sink& sink);
   [[nodiscard]] bool stale(const Log& log, const Event& event) const;
-  void say_gap(Log& log, const Chunk& chunk, const Sink& sink) const;
+  void say_gap(Log& log, GapReason why, std::uint64_t offset, const Sink& sink) const;
   void pass_on(Log& log, Event event, const Sink& sink) const;
   static void say(const Log& log, const std::vector<Notices::Due>& notices);
   void failed(Log& log, const Error& error, const Sink& sink);

@@ -20,6 +20,8 @@ struct Tally {
   std::uint64_t bytes = 0;
 };
 
+/// Not thread-safe; one for each log, of the agent's thread. It holds a tally of each kind: kinds
+/// are the program's own words, never a log's.
 class Notices {
  public:
   struct Due {

@@ -71,7 +71,8 @@ void Outbox::say_dropped() {
   gap.subject = Subject::of_node(node_);
   gap.observed_at = clock_.now();
   gap.clock = ClockDomain::node_wall;
-  gap.fields = {{"why", "spool_full"}, {"lines", std::to_string(std::exchange(dropped_, 0))}};
+  gap.fields = {{"why", std::string(to_text(GapReason::spool_full))},
+                {"lines", std::to_string(std::exchange(dropped_, 0))}};
   add(std::move(gap));
 }
 

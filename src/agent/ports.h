@@ -12,18 +12,19 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "model/event.h"
+#include "model/gap_reason.h"
 
 namespace faultline {
 
 /// A piece of a log as it was read.
 struct Chunk {
   std::string bytes;
-  std::uint64_t offset = 0;  // of the first byte: bytes into this incarnation of the file, or the
-                             // kernel's sequence number
-  std::string incarnation;  // changes when the file was rotated, replaced or truncated, or the node
-                            // rebooted
-  std::string gap;  // "" or why something before this chunk was lost: rotated, truncated, overrun
-  std::uint64_t gap_bytes = 0;
+  /// Of the first byte: bytes into this incarnation of the file, or the kernel's sequence number.
+  std::uint64_t offset = 0;
+  /// Changes when the file was rotated, replaced or truncated, or the node rebooted.
+  std::string incarnation;
+  /// Why something before this chunk was lost, if it was.
+  std::optional<GapReason> gap = {};
 };
 
 /// A source of log bytes: a followed file, /dev/kmsg, a journal. Owned and polled by one thread.
@@ -78,8 +79,8 @@ struct GpuSample {
   std::optional<std::uint64_t> remapped_rows_uncorrected;
   std::optional<bool> remap_pending;
   std::optional<bool> remap_failed;
-  std::optional<std::int64_t>
-      recovery_action;  // NVML: 0 none, 1 reset, 2 reboot, 3 drain p2p, 4 drain and reset
+  /// NVML's numbers: 0 none, 1 reset, 2 reboot, 3 drain p2p, 4 drain and reset.
+  std::optional<std::int64_t> recovery_action;
 };
 
 class GpuSampler {

@@ -96,7 +96,8 @@ void AgentRuntime::say_damage() {
       "{}: {}; how far the logs were read is lost: they are followed from their present end", file,
       state_.damage());
   Event gap = about_node(EventKind::source_gap);
-  gap.fields = {{"why", "state_damaged"}, {"log", printable(file, 1000)}};
+  gap.fields = {{"why", std::string(to_text(GapReason::state_damaged))},
+                {"log", printable(file, 1000)}};
   outbox_.add(std::move(gap));
 }
 
@@ -106,7 +107,6 @@ Status AgentRuntime::add_kernel_log(std::unique_ptr<LogSource> source) {
 }
 
 // --- events
-// -----------------------------------------------------------------------------------------------------
 
 void AgentRuntime::take(Event event) {
   link_to_attempt(event);
@@ -142,7 +142,6 @@ void AgentRuntime::link_to_gpu(Event& event) const {
 }
 
 // --- launchers
-// --------------------------------------------------------------------------------------------------
 
 void AgentRuntime::hear_launchers() {
   if (ports_.door == nullptr) return;
@@ -283,7 +282,6 @@ void AgentRuntime::pass_on_rulings() {
 }
 
 // --- GPUs and logs
-// ----------------------------------------------------------------------------------------------
 
 void AgentRuntime::look_at_gpus() {
   const Duration now = ports_.clock.monotonic();
@@ -305,7 +303,7 @@ void AgentRuntime::look_at_gpus() {
     if (std::exchange(gpus_hang_, true)) return;
     spdlog::warn("NVML: {}", error.message);
     Event gap = about_node(EventKind::source_gap);
-    gap.fields = {{"why", "nvml_hung"}, {"log", "nvml"}};
+    gap.fields = {{"why", std::string(to_text(GapReason::nvml_hung))}, {"log", "nvml"}};
     outbox_.add(std::move(gap));
   } else {
     counters_.add("agent_gpu_errors_total");
@@ -339,7 +337,6 @@ void AgentRuntime::find_job_logs() {
 }
 
 // --- the loop
-// ---------------------------------------------------------------------------------------------------
 
 /// Events first, cursors after: a crash between the two reads a line twice, the other order would
 /// lose it.

@@ -36,15 +36,15 @@ struct AgentSettings {
   std::string boot_id;
   Instant boot_time;
   Duration utc_offset{0};
-  std::vector<std::string>
-      host_names;  // of this node in its kernel's lines; empty: any host is taken for it
+  /// Of this node in its kernel's lines; empty: any host is taken for it.
+  std::vector<std::string> host_names;
   std::size_t logs_max = LogReader::Settings{}.logs_max;
   Spool::Limits spool;
   Outbox::Limits outbox;
   Duration poll_interval = std::chrono::milliseconds{250};  // of logs that cannot be waited for
   Duration gpu_interval = std::chrono::seconds{10};
-  Duration gpu_wait =
-      std::chrono::milliseconds{250};  // the loop stands still no longer than this for a sample
+  /// The loop stands still no longer than this for a sample.
+  Duration gpu_wait = std::chrono::milliseconds{250};
   Duration no_gpu_interval = std::chrono::minutes{5};
   Duration job_log_scan = std::chrono::seconds{5};
   Duration cursor_save = std::chrono::seconds{5};

@@ -58,7 +58,7 @@ source = "s"
 struct FakeLog {
   std::string path = {};
   std::string text = {};
-  std::string gap = {};
+  std::optional<GapReason> gap = {};
   std::optional<Error> error = {};
   bool waiting = false;  // in the queue behind another log that hangs
   std::string incarnation = "1";
@@ -72,8 +72,8 @@ class FakeSource final : public LogSource {
     placed_ = true;
     if (log_.error) return *log_.error;
     if (log_.waiting) return std::vector<Chunk>{};
-    if (at_ == log_.text.size() && log_.gap.empty()) return std::vector<Chunk>{};
-    Chunk chunk{log_.text.substr(at_), at_, log_.incarnation, std::exchange(log_.gap, {}), 0};
+    if (at_ == log_.text.size() && !log_.gap) return std::vector<Chunk>{};
+    Chunk chunk{log_.text.substr(at_), at_, log_.incarnation, std::exchange(log_.gap, {})};
     at_ = log_.text.size();
     return std::vector<Chunk>{chunk};
   }

@@ -89,7 +89,7 @@ TEST_F(RuntimeLogsTest, WhatIsOddInALogIsSaidAtOnceThenCounted) {
   ASSERT_EQ(own_.lines(about + "lines were too long").size(), 1U);
   for (int minute = 0; minute < 7; ++minute) {
     job_log_.text += binary + binary;
-    job_log_.gap = "truncated";
+    job_log_.gap = GapReason::truncated;
     wait(std::chrono::minutes{1});
   }
   EXPECT_EQ(own_.lines("NUL bytes").size(), 1U) << "held back";
@@ -106,7 +106,7 @@ TEST_F(RuntimeLogsTest, WhatIsOddInALogIsSaidAtOnceThenCounted) {
 TEST_F(RuntimeLogsTest, WhatWasHeldBackIsSaidWhenTheLogIsOver) {
   announce_rank();
   for (int i = 0; i < 2; ++i) {
-    job_log_.gap = "truncated";
+    job_log_.gap = GapReason::truncated;
     job_log_.text += "x\n";
     wait(seconds{1});
   }

@@ -48,7 +48,7 @@ TEST_F(RuntimeTest, OneEventThatIsRefusedDoesNotStopTheOthers) {
 
 TEST_F(RuntimeTest, GapOfASourceIsTold) {
   run_for(seconds{1});
-  kernel_.gap = "overrun";
+  kernel_.gap = GapReason::overrun;
   run_for(seconds{1});
   ASSERT_EQ(uplink_.of(EventKind::source_gap).size(), 1U);
   EXPECT_EQ(uplink_.of(EventKind::source_gap)[0].field("why"), "overrun");

@@ -13,6 +13,7 @@
 #include "ingest/line_time.h"
 #include "ingest/signature_engine.h"
 #include "ingest/subject_of.h"
+#include "model/gap_reason.h"
 
 namespace faultline {
 namespace {
@@ -38,9 +39,9 @@ Fields bounded(const Fields& captures) {
 
 /// Counts of one kind of loss that are told at most once a minute.
 struct GapCount {
-  explicit GapCount(std::string_view reason) : why(reason) {}
+  explicit GapCount(GapReason reason) : why(reason) {}
 
-  std::string_view why;
+  GapReason why;
   std::uint64_t lines_told = 0;
   std::uint64_t bytes_told = 0;
   Instant told_at;
@@ -95,7 +96,7 @@ class LogDecoder::Impl {
   Event make_event(const Hit& hit, const LinePrefix& prefix, const std::string& text);
   void add_time(const LinePrefix& prefix, Event& event);
   void add_gpu(Event& event, const Signature& signature, std::uint64_t line);
-  void report_gap(std::string_view why, std::uint64_t lines, std::uint64_t bytes);
+  void report_gap(GapReason why, std::uint64_t lines, std::uint64_t bytes);
   void report_count(GapCount& count, std::uint64_t lines, std::uint64_t bytes, bool at_once);
 
   Origin origin_;
@@ -111,8 +112,8 @@ class LogDecoder::Impl {
   bool last_was_kmsg_ = false;
   bool last_was_driver_ = false;
   bool others_line_ = false;  // of a syslog file, written by another program than the kernel
-  GapCount too_long_{"too_long"};
-  GapCount binary_{"binary"};
+  GapCount too_long_{GapReason::too_long};
+  GapCount binary_{GapReason::binary};
 
   // Of the call in progress.
   Instant now_;
@@ -140,7 +141,7 @@ std::vector<Event> LogDecoder::Impl::end(bool at_once) {
   report_count(too_long_, totals.too_long_lines, totals.too_long_bytes, at_once);
   report_count(binary_, totals.binary_lines, totals.binary_bytes, at_once);
   if (const auto dropped = throttle_.take_dropped(now_, at_once); dropped > 0)
-    report_gap("flood", dropped, 0);
+    report_gap(GapReason::flood, dropped, 0);
   counters_.add("ingest_lines_total", lines_);
   counters_.add("ingest_events_total", events_.size());
   return std::exchange(events_, {});
@@ -353,14 +354,15 @@ void LogDecoder::Impl::add_gpu(Event& event, const Signature& signature, std::ui
 void LogDecoder::Impl::report_count(GapCount& count, std::uint64_t lines, std::uint64_t bytes,
                                     bool at_once) {
   if (lines == count.lines_told || (!at_once && !count.due(lines, now_))) return;
-  counters_.add("ingest_" + std::string(count.why) + "_lines_total", lines - count.lines_told);
+  counters_.add("ingest_" + std::string(to_text(count.why)) + "_lines_total",
+                lines - count.lines_told);
   report_gap(count.why, lines - count.lines_told, bytes - count.bytes_told);
   count.lines_told = lines;
   count.bytes_told = bytes;
   count.told_at = now_;
 }
 
-void LogDecoder::Impl::report_gap(std::string_view why, std::uint64_t lines, std::uint64_t bytes) {
+void LogDecoder::Impl::report_gap(GapReason why, std::uint64_t lines, std::uint64_t bytes) {
   Event event;
   event.source = origin_.source;
   event.kind = EventKind::source_gap;
@@ -369,7 +371,7 @@ void LogDecoder::Impl::report_gap(std::string_view why, std::uint64_t lines, std
   event.subject = subject_of_log(origin_);
   event.observed_at = now_;
   event.clock = ClockDomain::node_wall;
-  event.fields = {{"why", std::string(why)},
+  event.fields = {{"why", std::string(to_text(why))},
                   {"lines", std::to_string(lines)},
                   {"bytes", std::to_string(bytes)}};
   event.raw.path = origin_.path;

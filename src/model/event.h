@@ -38,8 +38,8 @@ enum class EventKind {
   attempt_ended,     // subject attempt; fields state, exit_code, nodes
   node_seen,         // scheduler's view of a node changed; fields state, reason, owner, boot_time
   node_boot,         // the agent saw a new boot id
-  source_gap,        // lines were lost: fields why (rotated, truncated, overrun, binary, too_long,
-                     // spool_full), lines, bytes
+  source_gap,        // lines or events were lost: fields why (a GapReason), lines, bytes, log; what
+                     // is not known of them is left out
   agent_started,
   agent_lost,        // no heartbeat for longer than the limit
   test_finished,     // site's own node test; fields exit_code
@@ -72,8 +72,8 @@ inline constexpr std::size_t raw_text_bytes_max = 2048;
 inline constexpr std::size_t event_fields_max = 48;
 inline constexpr std::size_t field_bytes_max = 1024;
 
-using EventId = std::string;  // "e-" and 16 hexadecimal digits, the same for the same fact however
-                              // often it is sent
+/// "e-" and 16 hexadecimal digits, the same for the same fact however often it is sent.
+using EventId = std::string;
 using Fields = std::map<std::string, std::string, std::less<>>;
 
 struct Event {
@@ -85,8 +85,8 @@ struct Event {
   std::optional<AttemptId> attempt;  // the attempt it was linked to, if any
   Instant observed_at;               // when it happened, on `clock`
   ClockDomain clock = ClockDomain::none;
-  Instant
-      received_at;  // when the controller got it, on the controller's clock; unknown before that
+  // When the controller got it, on the controller's clock; unknown before that.
+  Instant received_at;
   std::string signature;  // catalog id for log_signature, else ""
   Fields fields;
   RawLine raw;

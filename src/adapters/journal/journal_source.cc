@@ -106,7 +106,7 @@ void JournalSource::take_entry(std::vector<Chunk>& chunks, std::size_t& bytes) {
   if (journal_library().get_realtime_usec(journal_, &usec) < 0) return;
   const std::string host = field("_HOSTNAME");
   Chunk chunk;
-  if (std::exchange(lost_place_, false)) chunk.gap = "rotated";
+  if (std::exchange(lost_place_, false)) chunk.gap = GapReason::rotated;
   chunk.offset = usec;
   chunk.incarnation = field("_BOOT_ID");
   // A message of several lines would give lines without time; each gets its own head.

@@ -104,13 +104,13 @@ Result<std::vector<Chunk>> KmsgSource::poll(std::size_t bytes_max) {
   while (bytes < bytes_max) {
     const ssize_t got = device_->read(buffer.data(), buffer.size());
     if (got == -EINTR) continue;
-    if (got == -EPIPE) {  // records were overwritten before we read them; the next read gives the
-                          // oldest there is
+    if (got == -EPIPE) {
+      // Records were overwritten before we read them; the next read gives the oldest there is.
       overrun_ = true;
       continue;
     }
-    if (got == -EINVAL) {  // a record that does not fit the buffer; the kernel does not go past it
-                           // by itself
+    if (got == -EINVAL) {
+      // A record that does not fit the buffer; the kernel does not go past it by itself.
       overrun_ = true;
       device_->seek_to_end();
       continue;
@@ -127,7 +127,7 @@ void KmsgSource::take_record(std::string_view record, std::vector<Chunk>& chunks
   if (sequence && last_ && *sequence <= *last_) return;  // read by an earlier run
   Chunk chunk;
   const bool hole = sequence && last_ && *sequence > *last_ + 1;
-  if (std::exchange(overrun_, false) || hole) chunk.gap = "overrun";
+  if (std::exchange(overrun_, false) || hole) chunk.gap = GapReason::overrun;
   if (sequence) last_ = sequence;
   chunk.offset = last_.value_or(0);
   chunk.incarnation = boot_id_;

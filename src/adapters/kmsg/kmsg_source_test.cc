@@ -55,7 +55,7 @@ std::string read(KmsgSource& from, std::string* gaps = nullptr) {
   const auto chunks = from.poll(1 << 20);
   for (const Chunk& chunk : chunks.value()) {
     all += std::to_string(chunk.offset) + " ";
-    if (gaps != nullptr) *gaps += chunk.gap;
+    if (gaps != nullptr && chunk.gap) *gaps += to_text(*chunk.gap);
   }
   return all;
 }

@@ -211,7 +211,7 @@ Status FileFollower::place_first(Incarnation& file) {
   if (options_.start_at && !born_) return place_at(file, std::min(*options_.start_at, size));
   if (cursor) {
     // Replaced while nobody looked: all of it is newer than what we had read.
-    if (!find_rotated(*cursor)) file.gap = "rotated";
+    if (!find_rotated(*cursor)) file.gap = GapReason::rotated;
     return ok_status();
   }
   return born_ ? ok_status() : place_at(file, size);  // else all of it is older than we are
@@ -278,7 +278,7 @@ Status FileFollower::take(Incarnation& opened) {
     before_ = std::exchange(now_, Incarnation{});
   } else if (now_.unread) {
     const auto place = Cursor::parse(cursor());
-    if (!place || !find_rotated(*place)) opened.gap = "rotated";
+    if (!place || !find_rotated(*place)) opened.gap = GapReason::rotated;
   }
   now_ = std::move(opened);
   return ok_status();
@@ -301,7 +301,7 @@ Status FileFollower::restart_if_rewritten(Incarnation& file, std::uint64_t size)
   file.tail.clear();
   file.line_tail.clear();
   ++file.truncations;
-  file.gap = "truncated";
+  file.gap = GapReason::truncated;
   return ok_status();
 }
 
@@ -313,7 +313,7 @@ Status FileFollower::read_some(Incarnation& file, std::size_t bytes_max,
   const auto size = static_cast<std::uint64_t>(status.st_size);
   // Of the same length, but written to since: it may have been truncated and refilled.
   const bool same = size == file.offset && modified_ns(status) == file.modified_ns;
-  if (same && file.gap.empty()) return ok_status();
+  if (same && !file.gap) return ok_status();
   FAULTLINE_TRY(restart_if_rewritten(file, size));
   auto bytes =
       read_at(file.descriptor, file.offset, std::min<std::uint64_t>(size - file.offset, bytes_max));
@@ -325,7 +325,7 @@ Status FileFollower::read_some(Incarnation& file, std::size_t bytes_max,
   chunk.incarnation = fmt::format("{:x}-{:x}-{}", file.device, file.inode, file.truncations);
   chunk.gap = std::exchange(file.gap, {});
   if (!chunk.bytes.empty()) advance(file, chunk.bytes);
-  if (!chunk.bytes.empty() || !chunk.gap.empty()) chunks.push_back(std::move(chunk));
+  if (!chunk.bytes.empty() || chunk.gap) chunks.push_back(std::move(chunk));
   return ok_status();
 }
 
@@ -365,7 +365,7 @@ Result<std::vector<Chunk>> FileFollower::poll(std::size_t bytes_max) {
     }
   }
   if (idle(before_)) {
-    if (before_.unread) now_.gap = "rotated";
+    if (before_.unread) now_.gap = GapReason::rotated;
     before_.close();
   }
   if (idle(now_)) {

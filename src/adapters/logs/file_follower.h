@@ -19,8 +19,8 @@
 namespace faultline {
 
 struct FollowOptions {
-  std::optional<std::uint64_t> start_at =
-      {};  // without a cursor: from here on, for logs born under the agent; else the end
+  /// Without a cursor: from here on, for logs born under the agent; else the end.
+  std::optional<std::uint64_t> start_at = {};
   bool follow_links = true;                    // false for logs that a job names
   std::optional<uid_t> owner = {};             // refuse files of anybody else
   Duration linger = std::chrono::seconds{30};  // how long a file that lost its name is still read
@@ -54,7 +54,7 @@ class FileFollower final : public LogSource {
     std::string head;              // the first bytes of the file, to know it again
     std::string tail;              // the last bytes read, to notice that they changed under us
     std::string line_tail;         // the last bytes before `line_start`
-    std::string gap;               // said with the next chunk
+    std::optional<GapReason> gap;  // said with the next chunk
     std::int64_t modified_ns = 0;  // when it was last read
     bool unread = false;           // the last attempt to read it failed
     Duration last_growth{0};

@@ -41,7 +41,7 @@ class FollowerTest : public testing::Test {
       if (!chunks.ok() || chunks->empty()) break;
       for (const Chunk& chunk : chunks.value()) {
         all += chunk.bytes;
-        if (!chunk.gap.empty()) gaps_ += chunk.gap + " ";
+        if (chunk.gap) gaps_ += std::string(to_text(*chunk.gap)) + " ";
       }
     }
     return all;

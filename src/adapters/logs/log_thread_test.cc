@@ -61,7 +61,7 @@ class MountedLog final : public LogSource {
   Result<std::vector<Chunk>> poll(std::size_t) override {
     mount_->read();
     ++line_;
-    return std::vector<Chunk>{{"line " + std::to_string(line_) + "\n", line_ * 100, "1", "", 0}};
+    return std::vector<Chunk>{{"line " + std::to_string(line_) + "\n", line_ * 100, "1"}};
   }
   [[nodiscard]] std::string cursor() const override { return std::to_string(line_); }
   void resume(std::string_view cursor) override { line_ = std::stoul(std::string(cursor)); }
