@@ -94,8 +94,11 @@ Status Controller::take_events(const std::string& node, std::vector<Event> event
   }
   const Instant now = clock_.now();
   std::erase_if(events, [&](const Event& event) {
-    const bool foreign =
-        event.reporter != node || (concerns_node(event.subject) && event.subject.node != node);
+    // A job may name another node, the one that was lost: its words alone drain none.
+    const bool of_job =
+        event.source == EventSource::job_log || event.source == EventSource::launcher;
+    const bool foreign = event.reporter != node ||
+                         (!of_job && concerns_node(event.subject) && event.subject.node != node);
     if (foreign) counters_.add("controller_foreign_events_total");
     return foreign;
   });

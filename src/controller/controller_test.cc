@@ -76,6 +76,20 @@ TEST_F(ControllerTest, AnAgentThatSpeaksForAnotherNodeIsNotHeard) {
   EXPECT_FALSE(cluster.did("drain_node node:n3"));
 }
 
+TEST_F(ControllerTest, AJobOfOneNodeMayNameTheNodeThatWasLost) {
+  Event word = fell_off_bus("n1");
+  word.source = EventSource::job_log;
+  word.signature = "srun.nodefail";
+  word.subject = Subject::of_node("n3");
+  word.raw.text = "srun: error: Node failure on n3";
+  word.id = make_event_id(word);
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n1", {word}).ok()); },
+      [&](Store& store, FakeCluster&) { return store.event(word.id)->has_value(); });
+  EXPECT_EQ(counters_.get("controller_foreign_events_total"), 0U);
+  EXPECT_FALSE(FakeCluster(folder_ / "cluster", clock_).did("drain_node node:n3"));
+}
+
 TEST_F(ControllerTest, ObserveDoesNothingAndSaysWhatItWouldDo) {
   options_.mode = Mode::observe;
   run([&](Controller& controller,

@@ -114,7 +114,7 @@ void FailureDesk::observe_node(const Event& event) {
   if (cleans_record(event)) clean_since_[node] = happened_at(event);
   if (event.kind == EventKind::node_seen) {
     if (says_down(event)) {
-      down_.try_emplace(node, happened_at(event));
+      if (down_.try_emplace(node, happened_at(event)).second) tell_failures_on(node);
     } else {
       down_.erase(node);
     }
@@ -127,10 +127,13 @@ void FailureDesk::observe_node(const Event& event) {
   EventWindow& window = kernel_.try_emplace(node, desk_node_facts_max).first->second;
   window.forget_before(learnt_at(event) - catalog_.policy().limits.repeat_window);
   if (!window.add(event, may_be_root(event))) return;
+  tell_failures_on(node);
+}
+
+void FailureDesk::tell_failures_on(const std::string& node) {
   for (const AttemptId& id : open_) {
     const AttemptRecord* record = attempts_.find(id);
-    if (record == nullptr) continue;
-    if (contains(record->nodes, node)) lines_[id].news = true;
+    if (record != nullptr && contains(record->nodes, node)) lines_[id].news = true;
   }
 }
 

@@ -72,6 +72,7 @@ class FailureDesk {
   [[nodiscard]] bool may_be_root(const Event& event) const;
   void observe_attempt(const Event& event);
   void observe_node(const Event& event);
+  void tell_failures_on(const std::string& node);  // there is news about this node
   [[nodiscard]] const Fact* failing_of(const AttemptRecord& record) const;
   void explain_attempt(const AttemptRecord& record, const Fact& failing, Lines& lines, Instant now,
                        const std::function<void(const ExplainedFailure&)>& explained);

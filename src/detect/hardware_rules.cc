@@ -2,6 +2,7 @@
 // prints.
 #include <algorithm>
 
+#include "base/contains.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
@@ -145,6 +146,28 @@ std::optional<Explanation> rule_kernel_fault_afterwards(const FailureCase& failu
   return explanation;
 }
 
+namespace {
+
+/// The node that a line says is lost; nullptr if it only tells where it was written: a node that is
+/// gone writes nothing any more.
+const std::string* node_said_lost(const JobLine& line, const FailureCase& failure) {
+  const Event& event = line.fact->event;
+  if (event.subject.kind != SubjectKind::node || event.subject.node == event.reporter)
+    return nullptr;
+  return failure.attempt.node_called(event.subject.node);
+}
+
+/// The lost node as the scheduler shows it, where need be with the help of `said`, what a line
+/// says; "" if it does not.
+std::string node_shown_lost(const std::string& said, const FailureCase& failure) {
+  const auto& nodes = failure.attempt.nodes;
+  if (nodes.size() == 1) return nodes.front();
+  if (failure.down.size() == 1) return failure.down.front();
+  return contains(failure.down, said) ? said : "";
+}
+
+}  // namespace
+
 std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   const Event& end = failure.failing.event;
   Explanation explanation;
@@ -154,7 +177,8 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   for (const JobLine& line : failure.lines) {
     if (line.cause->id == cause_id::node_lost && is_root(line)) {
       explanation.evidence.push_back(&line.fact->event);
-      if (explanation.node.empty()) explanation.node = line.node;
+      const std::string* said = node_said_lost(line, failure);
+      if (explanation.node.empty() && said != nullptr) explanation.node = *said;
       explanation.since = std::min(explanation.since, line.fact->at);
     }
   }
@@ -163,14 +187,9 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   const bool scheduler_says = failure.attempt.state == AttemptState::node_fail || requeued;
   if (scheduler_says) explanation.evidence.push_back(&end);
   if (explanation.evidence.empty()) return std::nullopt;
-  for (const std::string_view field : {"failed_node", "node"}) {
-    if (const std::string* node = failure.attempt.node_called(end.field(field)))
-      explanation.node = *node;
-  }
-  if (explanation.node.empty() && failure.down.size() == 1) explanation.node = failure.down.front();
-  if (explanation.node.empty() && failure.attempt.nodes.size() == 1)
-    explanation.node = failure.attempt.nodes.front();
-  explanation.sure = scheduler_says && !explanation.node.empty();
+  const std::string shown = node_shown_lost(explanation.node, failure);
+  if (!shown.empty()) explanation.node = shown;
+  explanation.sure = scheduler_says && !shown.empty();
   explanation.confidence = explanation.sure ? confidence::certain : confidence::fair;
   for (const JobLine& line : failure.lines) explanation.consequences.push_back(&line.fact->event);
   if (explanation.node.empty()) {

@@ -43,6 +43,17 @@ bool counts(const FailureCase& failure, const Explanation& explanation) {
   return !explanation.node.empty() && failure.attempt.ranks.size() != 1;
 }
 
+/// Where a failure whose node is not known may have come from. A node that told of a lost one after
+/// it went was there to tell it.
+std::vector<std::string> possible_nodes(const FailureCase& failure,
+                                        const Explanation& explanation) {
+  std::vector<std::string> nodes = failure.attempt.nodes;
+  if (explanation.cause->id != cause_id::node_lost) return nodes;
+  for (const Event* event : explanation.evidence)
+    std::erase(nodes, event->source == EventSource::job_log ? event->reporter : "");
+  return nodes;
+}
+
 Blame make_blame(const FailureCase& failure, const Explanation& explanation) {
   Blame blame;
   blame.attempt = failure.attempt.id;
@@ -50,7 +61,7 @@ Blame make_blame(const FailureCase& failure, const Explanation& explanation) {
   blame.user = failure.attempt.user;
   blame.name = failure.attempt.name;
   blame.node = explanation.node;
-  blame.nodes = failure.attempt.nodes;
+  blame.nodes = possible_nodes(failure, explanation);
   blame.started_at = failure.attempt.started_at;
   blame.at = failure.failed_at;
   blame.hardware = explanation.hardware;
