@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/contains.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
@@ -79,10 +80,7 @@ std::optional<Explanation> rule_same_on_all_ranks(const FailureCase& failure) {
 std::optional<Explanation> rule_repeats_on_suspect(const FailureCase& failure) {
   const JobLine* error = first_own_error(failure);
   if (error == nullptr || error->cause->id != cause_id::gpu_out_of_memory) return std::nullopt;
-  const auto& suspects = failure.suspected_before;
-  if (error->node.empty() ||
-      std::find(suspects.begin(), suspects.end(), error->node) == suspects.end())
-    return std::nullopt;
+  if (error->node.empty() || !contains(failure.suspected_before, error->node)) return std::nullopt;
   Explanation explanation = explanation_from(*error, cause_id::repeat_offender, failure);
   explanation.subject = Subject::of_node(error->node);
   explanation.hardware = true;
