@@ -273,12 +273,13 @@ Stop restartable(const Proposal& proposal, const PolicyInput& input) {
   const std::string job = proposal.action.attempt->text();
   if (attempt == nullptr)
     return hold(Reason::not_restartable, "the scheduler does not know " + job + " (any more)");
+  // The tasks of its array that come next are kept off the node all the same.
+  if (can_be_requeued(*attempt) || array_meets(*attempt, proposal.node, input.view)) return {};
   if (attempt->state == AttemptState::completed || attempt->state == AttemptState::cancelled) {
     return hold(Reason::not_restartable,
                 job + " has " +
                     (attempt->state == AttemptState::completed ? "completed" : "been cancelled"));
   }
-  if (attempt->restartable) return {};
   return hold(Reason::not_restartable, job + " is interactive or was submitted without requeue");
 }
 

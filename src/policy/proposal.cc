@@ -58,13 +58,21 @@ bool has_node(const Attempt& attempt, const std::string& node) {
   return false;
 }
 
+/// The attempt itself cannot be requeued, but the next tasks of its array are kept off the node.
+bool exclusion_is_due(const Attempt& attempt, const Cause& cause, const PolicyInput& input) {
+  return !can_be_requeued(attempt) && attempt.state != AttemptState::pending &&
+         cause.severity >= Severity::critical &&
+         array_meets(attempt, node_of(input.verdict.subject), input.view);
+}
+
 void propose_requeues(const PolicyInput& input, const Cause* cause,
                       std::vector<Proposal>& proposals) {
   if (input.verdict.attempt) {
     const Attempt* attempt = input.view.attempt(*input.verdict.attempt);
     // Unknown to the scheduler: the guards say so.
     const bool late = attempt != nullptr && came_too_late(input.verdict, *attempt);
-    if (!late && (attempt == nullptr || cause == nullptr || requeue_is_due(*attempt, *cause))) {
+    if (!late && (attempt == nullptr || cause == nullptr || requeue_is_due(*attempt, *cause) ||
+                  exclusion_is_due(*attempt, *cause, input))) {
       proposals.push_back(
           about_job(input, cause, ActionKind::requeue_excluding, *input.verdict.attempt));
     }
@@ -183,6 +191,11 @@ bool requeue_is_due(const Attempt& attempt, const Cause& cause) {
     case AttemptState::preempted: return false;  // nobody wants it run again for this
   }
   return false;
+}
+
+bool can_be_requeued(const Attempt& attempt) {
+  return attempt.restartable && attempt.state != AttemptState::completed &&
+         attempt.state != AttemptState::cancelled;
 }
 
 std::string node_of(const Subject& subject) {

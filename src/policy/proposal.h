@@ -27,6 +27,9 @@ Proposal propose_hold(const PolicyInput& input, const Proposal& requeue);
 /// cause of severity critical or fatal.
 bool requeue_is_due(const Attempt& attempt, const Cause& cause);
 
+/// False if the scheduler will not run it again, whatever it is told.
+bool can_be_requeued(const Attempt& attempt);
+
 /// The node of a subject that has one, else "".
 std::string node_of(const Subject& subject);
 

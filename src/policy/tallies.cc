@@ -140,4 +140,13 @@ int usable_for(const Attempt& attempt, const std::vector<std::string>& excluded,
       }));
 }
 
+bool array_meets(const Attempt& attempt, const std::string& node, const ClusterView& view) {
+  if (attempt.array_job.empty()) return false;
+  return std::any_of(view.attempts.begin(), view.attempts.end(), [&](const Attempt& other) {
+    if (other.array_job != attempt.array_job || other.id.job == attempt.id.job) return false;
+    if (other.state == AttemptState::pending) return !contains(other.excluded_nodes, node);
+    return other.state == AttemptState::running && contains(other.nodes, node);
+  });
+}
+
 }  // namespace faultline

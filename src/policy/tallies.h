@@ -43,4 +43,8 @@ int available_without(const ClusterView& view, const ActionHistory& history,
 int usable_for(const Attempt& attempt, const std::vector<std::string>& excluded,
                const ClusterView& view);
 
+/// Other tasks of its array that may still meet the node: they wait without the exclusion, or run
+/// there.
+bool array_meets(const Attempt& attempt, const std::string& node, const ClusterView& view);
+
 }  // namespace faultline

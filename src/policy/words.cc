@@ -4,6 +4,7 @@
 
 #include "base/contains.h"
 #include "policy/proposal.h"
+#include "policy/tallies.h"
 
 namespace faultline {
 namespace {
@@ -63,7 +64,12 @@ std::optional<std::string> words_lack(const PolicyInput& input) {
   if (attempt == nullptr) return "the scheduler knows no attempt that says so";
   const std::string node = node_of(verdict.subject);
   if (!contains(attempt->nodes, node)) return "it names no node of " + attempt->id.text();
-  if (!has_failed(attempt->state)) return attempt->id.text() + " has not failed";
+  // While its launcher still withholds its exit, what comes next of its array is kept off the node;
+  // an attempt that cannot be requeued is itself left alone.
+  const bool leaves =
+      has_failed(attempt->state) ||
+      (!attempt->restartable && !ended(attempt->state) && array_meets(*attempt, node, input.view));
+  if (!leaves) return attempt->id.text() + " has not failed";
   if (verdict.confidence >= input.limits.words_confidence_min) return std::nullopt;
   return "a job's words need " +
          std::to_string(static_cast<int>(input.limits.words_confidence_min * 100)) + " %";

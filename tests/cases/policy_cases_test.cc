@@ -101,7 +101,8 @@ bool read_verdict(const Words& words, PolicyStory& story) {
   return true;
 }
 
-/// JOB#N STATE on NODE... [norequeue]
+/// JOB#N STATE on NODE... [norequeue] [excluding NODE...]; "-" for a job that has no node. "7_1" is
+/// a task of the array 7, and "7" of the same case what waits of it.
 bool read_job(const Words& words, PolicyStory& story) {
   Attempt attempt;
   const auto id = words.size() < 4 ? std::nullopt : AttemptId::parse(words[0]);
@@ -109,8 +110,14 @@ bool read_job(const Words& words, PolicyStory& story) {
   if (!id || !state || words[2] != "on") return false;
   attempt.id = *id;
   attempt.state = *state;
-  attempt.nodes = until(words, 3, {"norequeue"});
-  attempt.restartable = words.back() != "norequeue";
+  attempt.nodes = until(words, 3, {"norequeue", "excluding"});
+  if (words[3] == "-") attempt.nodes.clear();
+  attempt.restartable = std::find(words.begin(), words.end(), "norequeue") == words.end();
+  if (const auto at = after(words, "excluding"); at < words.size())
+    attempt.excluded_nodes = until(words, at, {"norequeue"});
+  const auto underscore = attempt.id.job.find('_');
+  if (underscore != std::string::npos) attempt.array_job = attempt.id.job.substr(0, underscore);
+  if (words[3] == "-") attempt.array_job = attempt.id.job;
   story.view.attempts.push_back(attempt);
   return true;
 }

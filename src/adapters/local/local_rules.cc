@@ -138,22 +138,34 @@ std::string runs_text(const LocalTask& task) {
                      task.latest().restart);
 }
 
+bool excludes_all(const LocalTask& task, const std::vector<std::string>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(),
+                     [&](const auto& node) { return task.excludes(node); });
+}
+
+struct Siblings {
+  bool any = false;  // that live or wait without the nodes
+  bool settled = true;
+};
+
 /// The other tasks of its array: what waits gets the exclusion, what runs on an excluded node is
 /// brought away from it.
-bool advance_siblings(LocalState& state, const LocalTask& target, const Action& action) {
-  bool settled = true;
-  if (target.array_job.empty()) return settled;
+Siblings advance_siblings(LocalState& state, const LocalTask& target, const Action& action) {
+  Siblings siblings;
+  if (target.array_job.empty()) return siblings;
   for (auto& task : state.tasks) {
     if (&task == &target || task.array_job != target.array_job) continue;
     const bool runs_there = live(task.latest()) && task.latest_on_any(action.nodes);
     if (waits(task) || runs_there) task.exclude(action.nodes);
+    siblings.any =
+        siblings.any || (!ended(task.latest().state) && excludes_all(task, action.nodes));
     if (runs_there && !task.cancelled) {
       remember_act(task, action.id);
       task.requeued_by = action.id;
-      settled = false;
+      siblings.settled = false;
     }
   }
-  return settled;
+  return siblings;
 }
 
 RequeueStep advance_target(LocalTask& task, const Action& action) {
@@ -291,12 +303,19 @@ void finish_attempt(LocalTask& task, const LocalEnd& end) {
 RequeueStep advance_requeue(LocalState& state, const Action& action) {
   auto* target = state.task(action.attempt->job);
   if (target == nullptr) return {RequeueStep::Progress::refused, "no job " + action.attempt->job};
+  using Progress = RequeueStep::Progress;
   auto step = advance_target(*target, action);
-  if (step.progress == RequeueStep::Progress::refused) return step;
+  const bool refused = step.progress == Progress::refused;
+  if (refused && !target->latest_on_any(action.nodes)) return step;
   // In the same change: the moment the target leaves its nodes, a waiting sibling may be put there.
-  if (!advance_siblings(state, *target, action) && step.progress == RequeueStep::Progress::done) {
-    step = {RequeueStep::Progress::waiting, "a task of the same array is being stopped"};
-  }
+  const auto siblings = advance_siblings(state, *target, action);
+  if (refused && !siblings.any) return step;
+  if (!siblings.settled && step.progress != Progress::waiting)
+    return {Progress::waiting, "a task of the same array is being stopped"};
+  // What is over stays so; what comes next of its array goes elsewhere.
+  if (refused)
+    return {Progress::done, "the array " + target->array_job + " goes on with " +
+                                join(action.nodes, ",") + " excluded; " + step.detail};
   return step;
 }
 
@@ -318,8 +337,14 @@ Outcome inspect_requeue(const LocalState& state, const Action& action) {
   const auto step = advance_target(*copy.task(action.attempt->job), action);
   if (acted && step.progress == RequeueStep::Progress::done)
     return outcome(OutcomeStatus::done, step.detail, false);
-  if (step.progress == RequeueStep::Progress::refused)
-    return outcome(OutcomeStatus::failed, step.detail, false);
+  if (step.progress == RequeueStep::Progress::refused) {
+    const auto whole = advance_requeue(copy, action);
+    if (whole.progress == RequeueStep::Progress::refused)
+      return outcome(OutcomeStatus::failed, step.detail, false);
+    if (state_text(copy) == state_text(state))
+      return outcome(OutcomeStatus::done, whole.detail, false);
+    return outcome(OutcomeStatus::failed, "tasks of the same array are not kept away", true);
+  }
   if (target->latest().restart > action.attempt->restart && !target->latest_on_any(action.nodes) &&
       !waits(*target)) {
     return outcome(OutcomeStatus::done, step.detail, false);

@@ -120,6 +120,27 @@ TEST(LocalRules, AnArrayKeepsItsLimitAndSharesTheExclusion) {
   EXPECT_EQ(advance_requeue(state, requeue("5_1", 0, {"n1"})).progress, Progress::done);
 }
 
+TEST(LocalRules, WhatFollowsATaskThatIsOverIsKeptAway) {
+  auto state = cluster(6, 0);
+  ASSERT_TRUE(apply_request(state, submit("5", 2, {{1, 2}, 1}), now));
+  EXPECT_THAT(start_what_fits(state, now), ElementsAre("5_1"));
+  end_with(state, "5_1", 0);
+  const auto act = requeue("5_1", 0, {"n1"});
+  EXPECT_TRUE(inspect_requeue(state, act).retryable);
+  const auto step = advance_requeue(state, act);
+  EXPECT_EQ(step.progress, Progress::done);
+  EXPECT_THAT(step.detail, HasSubstr("5_1 has ended (completed); nothing to requeue"));
+  EXPECT_THAT(state.task("5_2")->excluded, ElementsAre("n1"));
+  EXPECT_THAT(state.task("5_1")->excluded, IsEmpty());
+  EXPECT_EQ(inspect_requeue(state, act).status, OutcomeStatus::done);
+  EXPECT_THAT(start_what_fits(state, now), ElementsAre("5_2"));
+  EXPECT_THAT(state.task("5_2")->latest().nodes, ElementsAre("n2", "n3"));
+  // Nothing of the array is left.
+  end_with(state, "5_2", 0);
+  EXPECT_EQ(advance_requeue(state, act).progress, Progress::refused);
+  EXPECT_EQ(inspect_requeue(state, act).status, OutcomeStatus::failed);
+}
+
 TEST(LocalRules, CancelEndsWhatWaitsAndMarksWhatRuns) {
   auto state = cluster(1, 0);
   ASSERT_TRUE(apply_request(state, submit("1", 1), now));

@@ -42,6 +42,16 @@ bool may_mark(const SlurmJob& job) {
   return job.admin_comment.empty() || reason_is_ours(job.admin_comment);
 }
 
+/// Why Slurm will not run it again, "" if it will.
+std::string why_not(const SlurmJob& job) {
+  if (job.state == AttemptState::completed) return job.id + " has completed; nothing to requeue";
+  if (job.state == AttemptState::cancelled) return job.id + " was cancelled; it is not requeued";
+  if (!job.batch)
+    return "job " + job.id + " is interactive (srun or salloc): Slurm cannot requeue it";
+  if (!job.requeue) return "job " + job.id + " was submitted with --no-requeue (Requeue=0)";
+  return {};
+}
+
 std::string where(const SlurmJob& job) {
   return job.id + " runs on " + join(job.nodes, ",") + " (restart " + std::to_string(job.restart) +
          ")";
@@ -88,11 +98,16 @@ Result<Outcome> SlurmRequeue::execute() {
 }
 
 Result<Outcome> SlurmRequeue::inspect() {
-  const auto jobs = targets();
-  if (!jobs) return jobs.error();
-  if (jobs->empty())
-    return outcome(OutcomeStatus::failed, "slurmctld does not know the job any more");
-  for (const auto& job : *jobs) {
+  const auto all = read_jobs_as_text(command_, action_.attempt->job);
+  if (!all) return all.error();
+  std::vector<SlurmJob> jobs = *all;
+  std::erase_if(jobs, [&](const SlurmJob& job) { return !is_target(job); });
+  if (jobs.empty()) return inspect_without_target(*all, "slurmctld does not know the job any more");
+  for (const auto& job : jobs) {
+    const bool waits = job.state == AttemptState::pending;
+    if (const auto refusal = why_not(job);
+        !refusal.empty() && !waits && job.restart <= action_.attempt->restart)
+      return inspect_without_target(*all, refusal);
     if (job.state == AttemptState::pending || job.state == AttemptState::completing) {
       if (hold_is_ours(job))
         return outcome(OutcomeStatus::unknown, job.id + " is requeued and still held", true);
@@ -107,24 +122,31 @@ Result<Outcome> SlurmRequeue::inspect() {
     return outcome(OutcomeStatus::failed, job.id + " is not requeued", true);
   }
   return outcome(OutcomeStatus::done,
-                 jobs->front().state == AttemptState::running
-                     ? where(jobs->front())
-                     : jobs->front().id + " waits with " + join(action_.nodes, ",") + " excluded");
+                 jobs.front().state == AttemptState::running
+                     ? where(jobs.front())
+                     : jobs.front().id + " waits with " + join(action_.nodes, ",") + " excluded");
 }
 
-/// The records of the action's own job.
-Result<std::vector<SlurmJob>> SlurmRequeue::targets() {
-  auto jobs = read_jobs_as_text(command_, action_.attempt->job);
-  if (jobs) std::erase_if(jobs.value(), [&](const SlurmJob& job) { return !is_target(job); });
-  return jobs;
+/// The action's own job is not run again: whether its array goes on elsewhere.
+Outcome SlurmRequeue::inspect_without_target(const std::vector<SlurmJob>& jobs,
+                                             const std::string& refusal) const {
+  for (const auto& job : jobs) {
+    if (is_target(job)) continue;
+    if (hold_is_ours(job))
+      return outcome(OutcomeStatus::unknown, job.id + " is requeued and still held", true);
+    if (lacks_exclusion(job) || is_brought_away(job))
+      return outcome(OutcomeStatus::failed, job.id + " is not kept off " + join(action_.nodes, ","),
+                     true);
+  }
+  const auto kept = kept_away(jobs);
+  return outcome(kept.empty() ? OutcomeStatus::failed : OutcomeStatus::done,
+                 kept + refusal + staying(jobs));
 }
 
 /// Gives every waiting task of the same array the exclusion.
 Status SlurmRequeue::exclude_from_waiting_siblings(const std::vector<SlurmJob>& jobs) {
   for (const auto& job : jobs) {
-    const bool waits =
-        !is_target(job) && !job.array_job.empty() && job.state == AttemptState::pending;
-    if (!waits || excludes(job) || !asked_for(job).empty()) continue;
+    if (!lacks_exclusion(job)) continue;
     const auto status = exclude(job);
     // conflict: it has just started; the next look meets it where it runs.
     if (!status && status.error().code != ErrorCode::conflict) return status.error();
@@ -143,24 +165,35 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_all() {
   set_up_ = std::all_of(jobs->begin(), jobs->end(),
                         [&](const auto& job) { return !is_target(job) || is_set_up(job); });
   Step all{Progress::done, ""};
-  bool found = false;
+  std::string refusal = "slurmctld does not know job " + action_.attempt->job + " (any more)";
   for (const auto& job : *jobs) {
     // A sibling that runs on the bad node is brought away from it too, where it can be requeued.
     const bool sibling = !is_target(job);
-    const bool runs_there =
-        job.state == AttemptState::running && on_excluded_node(job) && job.batch && job.requeue;
-    if (sibling && !runs_there && !requeued_.contains(leader(job))) continue;
-    found = found || !sibling;
+    if (sibling && !is_brought_away(job) && !requeued_.contains(leader(job))) continue;
     auto step = advance(job);
     if (!step) return step.error();
-    if (step->progress == Progress::refused && !sibling) return step;
+    if (!sibling) refusal = step->progress == Progress::refused ? step->detail : "";
+    if (!sibling && !refusal.empty()) {
+      if (job.array_job.empty()) return step;
+      continue;
+    }
     if (step->progress == Progress::waiting) all.progress = Progress::waiting;
     if (!sibling || step->progress == Progress::waiting) all.detail = step->detail;
   }
-  if (!found)
-    return Step{Progress::refused,
-                "slurmctld does not know job " + action_.attempt->job + " (any more)"};
-  return all;
+  return refusal.empty() ? all : without_target(*jobs, all, refusal);
+}
+
+/// What cannot be requeued is said; that the rest of its array goes elsewhere is the act.
+SlurmRequeue::Step SlurmRequeue::without_target(const std::vector<SlurmJob>& jobs,
+                                                const Step& siblings,
+                                                const std::string& refusal) const {
+  // Just excluded, or just started instead: the next look says so.
+  const bool open =
+      std::any_of(jobs.begin(), jobs.end(), [&](const auto& job) { return lacks_exclusion(job); });
+  if (open || siblings.progress == Progress::waiting)
+    return {Progress::waiting, refusal + "; its array is being given the exclusion"};
+  const auto kept = kept_away(jobs);
+  return {kept.empty() ? Progress::refused : Progress::done, kept + refusal + staying(jobs)};
 }
 
 Result<SlurmRequeue::Step> SlurmRequeue::advance(const SlurmJob& job) {
@@ -184,9 +217,7 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance(const SlurmJob& job) {
     case AttemptState::out_of_memory:
     case AttemptState::preempted: return advance_ended(job);
     case AttemptState::completed:
-      return Step{Progress::refused, job.id + " has completed; nothing to requeue"};
-    case AttemptState::cancelled:
-      return Step{Progress::refused, job.id + " was cancelled; it is not requeued"};
+    case AttemptState::cancelled: return Step{Progress::refused, why_not(job)};
     case AttemptState::requeued:
     case AttemptState::unknown: break;
   }
@@ -238,12 +269,8 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_running(const SlurmJob& job) {
 }
 
 Result<SlurmRequeue::Step> SlurmRequeue::requeue(const SlurmJob& job) {
-  if (!job.batch)
-    return Step{Progress::refused,
-                "job " + job.id + " is interactive (srun or salloc): Slurm cannot requeue it"};
-  if (!job.requeue)
-    return Step{Progress::refused,
-                "job " + job.id + " was submitted with --no-requeue (Requeue=0)"};
+  if (auto refusal = why_not(job); !refusal.empty())
+    return Step{Progress::refused, std::move(refusal)};
   if (job.state == AttemptState::running) mark(job);  // Slurm refuses it once the job has ended
   const auto status = run({"scontrol", "requeuehold", control_target(job)});
   if (!status) {
@@ -378,6 +405,43 @@ bool SlurmRequeue::is_target(const SlurmJob& job) const {
   if (job.id == wanted) return true;
   // Any component stands for the whole heterogeneous set.
   return !job.het_job.empty() && job.het_job == base_job(wanted);
+}
+
+/// A waiting task of the same array that could still be put on one of the nodes.
+bool SlurmRequeue::lacks_exclusion(const SlurmJob& job) const {
+  return !is_target(job) && !job.array_job.empty() && job.state == AttemptState::pending &&
+         !excludes(job) && asked_for(job).empty();
+}
+
+/// A task of the same array that runs on one of the nodes and can be requeued.
+bool SlurmRequeue::is_brought_away(const SlurmJob& job) const {
+  return !is_target(job) && job.state == AttemptState::running && on_excluded_node(job) &&
+         why_not(job).empty() && asked_for(job).empty();
+}
+
+/// Which tasks of the array go on without the nodes; "" if none does.
+std::string SlurmRequeue::kept_away(const std::vector<SlurmJob>& jobs) const {
+  std::vector<std::string> kept;
+  for (const auto& job : jobs) {
+    if (!is_target(job) && !job.array_job.empty() && !ended(job.state) && excludes(job))
+      kept.push_back(update_target(job));
+  }
+  if (kept.empty()) return {};
+  return join(kept, ", ") + " of the same array: " + join(action_.nodes, ",") + " excluded; ";
+}
+
+/// Which tasks of the array run on the nodes and have to stay there, and why.
+std::string SlurmRequeue::staying(const std::vector<SlurmJob>& jobs) const {
+  std::string text;
+  for (const auto& job : jobs) {
+    if (is_target(job) || job.array_job.empty() || job.state != AttemptState::running ||
+        !on_excluded_node(job) || is_brought_away(job))
+      continue;
+    const auto reason = why_not(job);
+    text += "; " + where(job) + " and stays there: " +
+            (reason.empty() ? "it asks for " + asked_for(job) + " by name" : reason);
+  }
+  return text;
 }
 
 bool SlurmRequeue::hold_is_ours(const SlurmJob& job) const {

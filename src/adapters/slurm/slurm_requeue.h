@@ -33,9 +33,12 @@ class SlurmRequeue {
     std::string detail;
   };
 
-  Result<std::vector<SlurmJob>> targets();
   Result<Step> advance_all();
   Status exclude_from_waiting_siblings(const std::vector<SlurmJob>& jobs);
+  [[nodiscard]] Step without_target(const std::vector<SlurmJob>& jobs, const Step& siblings,
+                                    const std::string& refusal) const;
+  [[nodiscard]] Outcome inspect_without_target(const std::vector<SlurmJob>& jobs,
+                                               const std::string& refusal) const;
   Result<Step> advance(const SlurmJob& job);
   Result<Step> advance_completing(const SlurmJob& job);
   Result<Step> advance_ended(const SlurmJob& job);
@@ -52,6 +55,10 @@ class SlurmRequeue {
   [[nodiscard]] bool on_excluded_node(const SlurmJob& job) const;
   [[nodiscard]] std::string asked_for(const SlurmJob& job) const;
   [[nodiscard]] bool is_target(const SlurmJob& job) const;
+  [[nodiscard]] bool lacks_exclusion(const SlurmJob& job) const;
+  [[nodiscard]] bool is_brought_away(const SlurmJob& job) const;
+  [[nodiscard]] std::string kept_away(const std::vector<SlurmJob>& jobs) const;
+  [[nodiscard]] std::string staying(const std::vector<SlurmJob>& jobs) const;
   [[nodiscard]] bool hold_is_ours(const SlurmJob& job) const;
   [[nodiscard]] Outcome outcome(OutcomeStatus status, std::string detail,
                                 bool retryable = false) const;
