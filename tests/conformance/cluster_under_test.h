@@ -20,7 +20,8 @@ struct JobSpec {
   bool restartable = true;
   bool slow_to_stop = false;  // it ignores SIGTERM
   std::string name = "train";
-  std::string exclude = "";  // the user's own exclusion
+  std::string exclude = "";    // the user's own exclusion
+  std::string ends_with = "";  // task 0 of the array completes once this file is there
 };
 
 /// A cluster of at least six nodes n1, n2, ..., all free, no job.

@@ -60,6 +60,10 @@ class LocalUnderTest final : public ClusterUnderTest {
   std::string submit(const JobSpec& spec) override {
     std::string body = "r=$FAULTLINE_RESTART\n";
     if (spec.fails_at_first) body += "[ $r = 0 ] && exit 3\n";
+    if (!spec.ends_with.empty()) {
+      body += "if [ \"$FAULTLINE_ARRAY_TASK\" = 0 ]; then until [ -e '" + spec.ends_with +
+              "' ]; do sleep 0.1; done; exit 0; fi\n";
+    }
     if (spec.slow_to_stop) body += "trap '' TERM\n";
     body += "sleep 600 & wait\nsleep 600\n";
     LocalRequest request = of(LocalRequestKind::submit);

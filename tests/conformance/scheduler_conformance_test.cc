@@ -1,8 +1,11 @@
 // The suite that every scheduler's adapter passes: what an act does, that a second one does
 // nothing, and that what belongs to somebody else is left alone.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/text.h"
@@ -311,6 +314,39 @@ TEST_P(SchedulerConformance, SiblingsOfAnArrayGetTheExclusion) {
     }
     return running == 1;
   }));
+}
+
+/// The task itself is over or may not run again; the next one must not be put on its node.
+TEST_P(SchedulerConformance, WhatFollowsATaskThatCannotBeRequeuedIsKeptAway) {
+  const auto end = std::filesystem::temp_directory_path() /
+                   ("faultline-conformance-end-" + std::to_string(::getpid()));
+  std::filesystem::remove(end);
+  const auto array = cluster_->submit(
+      {.nodes = 2, .array_tasks = 3, .restartable = false, .ends_with = end.string()});
+  const auto first = wait_for(array + "_0", AttemptState::running);
+  const auto bad = first.nodes[0];
+  if (cluster_->knows_jobs_that_run_once()) {  // before its end: it is left alone
+    const auto act = requeue(first.id, bad);
+    EXPECT_TRUE(inspect(act).retryable);
+    const auto outcome = execute(act);
+    EXPECT_DONE(outcome);
+    EXPECT_NE(outcome.detail.find("requeue"), std::string::npos) << outcome.detail;
+    EXPECT_DONE(inspect(act));
+  }
+  std::ofstream(end).put('x');
+  wait_for(array + "_0", AttemptState::completed);
+  std::filesystem::remove(end);
+  const auto act = requeue(first.id, bad);
+  EXPECT_DONE(execute(act));
+  EXPECT_DONE(inspect(act));
+  EXPECT_DONE(execute(act));
+  const auto second = wait_for(array + "_1", AttemptState::running);
+  EXPECT_TRUE(excludes(second, bad));
+  EXPECT_TRUE(eventually([&](const ClusterView& seen) {
+    const auto* now = latest(seen, array + "_1");
+    return now->state == AttemptState::running && !uses(*now, bad);
+  }));
+  EXPECT_EQ(wait_for(array + "_0", AttemptState::completed).id.restart, 0U);
 }
 
 TEST_P(SchedulerConformance, HoldsAJobWithoutStoppingIt) {

@@ -2,8 +2,11 @@
 // slurmctld that dies or hangs.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
+#include <vector>
 
+#include "act/executor.h"
 #include "adapters/process/process.h"
 #include "base/text.h"
 #include "tests/conformance/cluster_under_test.h"
@@ -14,6 +17,21 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+/// Remembers one act, as the store would.
+class OneIntent final : public Journal {
+ public:
+  Status record_intent(const Action& action) override {
+    if (intent_) return Error{ErrorCode::conflict, "journalled already"};
+    intent_ = action;
+    return ok_status();
+  }
+  Status record_outcome(const Outcome&) override { return ok_status(); }
+  Result<std::vector<Action>> open_intents() override { return std::vector<Action>{}; }
+
+ private:
+  std::optional<Action> intent_;
+};
 
 // The prefix "Slurm" puts it under the same filter as the suite.
 class SlurmTrouble : public ::testing::Test {
@@ -126,13 +144,45 @@ TEST_F(SlurmTrouble, ADeadSlurmctldIsUnavailable) {
   EXPECT_TRUE(eventually([&] { return cluster_->scheduler().view().ok(); }));
 }
 
+/// slurmctld hangs between the look and the drain, and answers nobody until it goes on.
 TEST_F(SlurmTrouble, AHungSlurmctldMayHaveDoneIt) {
-  ASSERT_EQ(cluster_->script({"stop-ctld"}).exit_code, 0);
+  int updates = 0;
+  SlurmOptions options = cluster_->options();
+  options.command_deadline = seconds{2};
+  const CommandRunner real = process_runner(options);
+  const SystemClock clock;
+  Counters counters;
+  SlurmActuator actuator(options, clock, counters,
+                         [&](const auto& argv, Duration deadline, const auto& environment) {
+                           const bool update = argv.size() > 1 && argv[1] == "update";
+                           if (update && ++updates == 1) {
+                             EXPECT_EQ(cluster_->script({"stop-ctld"}).exit_code, 0);
+                           }
+                           return real(argv, deadline, environment);
+                         });
+  OneIntent journal;
+  Executor executor(journal, actuator, clock, counters);
+  const auto act = drain("n1");
+  const auto outcome = executor.run(act);
+  EXPECT_EQ(outcome.status, OutcomeStatus::unknown) << outcome.detail;
+  EXPECT_EQ(updates, 1) << "what may have been done is not done again";
   const auto view = cluster_->scheduler().view();
   ASSERT_FALSE(view.ok());
   EXPECT_EQ(view.error().code, ErrorCode::deadline_exceeded) << view.error().message;
+
   ASSERT_EQ(cluster_->script({"cont-ctld"}).exit_code, 0);
   EXPECT_TRUE(eventually([&] { return cluster_->scheduler().view().ok(); }));
+  // The message of the client that gave up was already there: it is carried out now.
+  EXPECT_TRUE(eventually([&] {
+    const auto after = cluster_->scheduler().view();
+    return after.ok() && after->node("n1")->drained;
+  }));
+  const auto settled = executor.run(act);
+  EXPECT_EQ(settled.status, OutcomeStatus::done) << settled.detail;
+  EXPECT_EQ(updates, 1) << "settled by asking";
+  const auto after = cluster_->scheduler().view();
+  ASSERT_TRUE(after.ok());
+  EXPECT_EQ(after->node("n1")->drain_reason, act.reason);
 }
 
 /// slurmctld dies while the job is held half way and comes back: the job runs again without the

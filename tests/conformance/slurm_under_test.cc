@@ -70,6 +70,10 @@ ProcessResult SlurmUnderTest::script_in(const std::string& folder,
 std::string SlurmUnderTest::submit(const JobSpec& spec) {
   std::string body = "r=${SLURM_RESTART_COUNT:-0}\n";
   if (spec.fails_at_first) body += "[ $r = 0 ] && exit 3\n";
+  if (!spec.ends_with.empty()) {
+    body += "if [ \"$SLURM_ARRAY_TASK_ID\" = 0 ]; then until [ -e '" + spec.ends_with +
+            "' ]; do sleep 0.1; done; exit 0; fi\n";
+  }
   if (spec.slow_to_stop) body += "trap '' TERM\n";
   body += "sleep 600 & wait\nsleep 600\n";
   std::vector<std::string> argv{"sbatch",

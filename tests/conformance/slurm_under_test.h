@@ -23,6 +23,7 @@ class SlurmUnderTest final : public ClusterUnderTest {
   void operator_drains(const std::string& node, const std::string& reason) override;
   void clean() override;
 
+  [[nodiscard]] const SlurmOptions& options() const { return options_; }
   /// A client of the cluster; returns its output.
   std::string run(const std::vector<std::string>& argv);
   /// tests/e2e/slurm_cluster.

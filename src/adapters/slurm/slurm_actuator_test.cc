@@ -1,80 +1,12 @@
 // What a real Slurm does is tested by tests/conformance; here is what it does too rarely to wait
 // for.
-#include "adapters/slurm/slurm_actuator.h"
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
-
-#include "adapters/slurm/fake_slurm.h"
+#include "adapters/slurm/slurm_acts_fixture.h"
 
 namespace faultline {
 namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-struct Killed : std::runtime_error {
-  Killed() : std::runtime_error("killed") {}
-};
-
-class SlurmActs : public ::testing::Test {
- protected:
-  SlurmActs() {
-    for (int i = 1; i <= 6; ++i) slurm_.nodes["n" + std::to_string(i)] = {};
-    slurm_.jobs["7"] = {
-        .number = "7", .shown = "7", .excluded = "n9", .nodes = "n[1-2]", .completing_looks = 2};
-  }
-  SlurmActuator actuator() { return {options_, clock_, counters_, slurm_.runner()}; }
-  Result<Outcome> run(const Action& action) { return actuator().execute(action); }
-  Result<Outcome> look(const Action& action) { return actuator().inspect(action); }
-
-  static Action action(ActionKind kind, Subject subject) {
-    Action made;
-    made.kind = kind;
-    made.id = "a-0000000000000001";
-    made.subject = std::move(subject);
-    made.reason = "faultline:" + made.id + " gpu.x";
-    made.dry_run = false;
-    return made;
-  }
-  static Action drain(const std::string& node = "n1") {
-    return action(ActionKind::drain_node, Subject::of_node(node));
-  }
-  static Action requeue(const std::string& job = "7", const std::string& node = "n1") {
-    auto made = action(ActionKind::requeue_excluding, Subject::of_job(job));
-    made.attempt = AttemptId{job, 0};
-    made.nodes = {node};
-    return made;
-  }
-  void expect_moved(const std::string& number = "7", int restart = 1) {
-    const auto& job = slurm_.jobs[number];
-    EXPECT_EQ(job.state, "RUNNING") << job.reason;
-    EXPECT_EQ(job.nodes, slurm_.next_nodes);
-    EXPECT_EQ(job.restart, restart);
-    EXPECT_NE(("," + job.excluded + ",").find(",n1,"), std::string::npos) << job.excluded;
-    EXPECT_GT(job.priority, 0) << "held";
-  }
-
-  SlurmOptions options_;
-  ManualClock clock_{Instant{std::chrono::hours{24 * 365 * 56}}};
-  Counters counters_;
-  FakeSlurm slurm_;
-};
-
-#define EXPECT_DONE(result)                                       \
-  do {                                                            \
-    const auto done = (result);                                   \
-    ASSERT_TRUE(done.ok()) << done.error().message;               \
-    EXPECT_EQ(done->status, OutcomeStatus::done) << done->detail; \
-  } while (false)
-#define EXPECT_REFUSED(result)                                            \
-  do {                                                                    \
-    const auto refused = (result);                                        \
-    ASSERT_TRUE(refused.ok()) << refused.error().message;                 \
-    EXPECT_EQ(refused->status, OutcomeStatus::failed) << refused->detail; \
-    EXPECT_FALSE(refused->retryable) << refused->detail;                  \
-  } while (false)
 
 TEST_F(SlurmActs, RequeuesInTheVerifiedOrder) {
   EXPECT_DONE(run(requeue()));
@@ -303,104 +235,6 @@ TEST_F(SlurmActs, ArraySiblingsAreKeptAwayFirst) {
   EXPECT_EQ(slurm_.log.front(), "scontrol update jobid=2_[2-4] ExcNodeList=n8,n1");
   expect_moved("6");
   expect_moved("5");
-}
-
-/// An array that may not be requeued: its first task failed on n1, the next ones wait.
-class SlurmArrays : public SlurmActs {
- protected:
-  SlurmArrays() {
-    slurm_.jobs.clear();
-    slurm_.jobs["6"] = {.number = "6",
-                        .shown = "2_1",
-                        .array = "2",
-                        .tasks = "1",
-                        .state = "FAILED",
-                        .nodes = "n[1-2]",
-                        .requeue = false};
-    slurm_.jobs["2"] = {.number = "2",
-                        .shown = "2_[2-4%1]",
-                        .array = "2",
-                        .tasks = "2-4%1",
-                        .state = "PENDING",
-                        .excluded = "n8",
-                        .nodes = "",
-                        .reason = "JobArrayTaskLimit",
-                        .requeue = false};
-  }
-  const std::vector<std::string> exclusion_ = {"scontrol update jobid=2_[2-4] ExcNodeList=n8,n1"};
-};
-
-TEST_F(SlurmArrays, WhatFollowsAnAttemptThatCannotBeRequeuedIsKeptAway) {
-  for (const std::string state : {"FAILED", "RUNNING", "COMPLETED", "CANCELLED"}) {
-    SCOPED_TRACE(state);
-    slurm_.jobs["6"].state = state;
-    slurm_.jobs["2"].excluded = "n8";
-    slurm_.log.clear();
-    EXPECT_TRUE(look(requeue("2_1"))->retryable);
-    const auto outcome = run(requeue("2_1"));
-    EXPECT_DONE(outcome);
-    EXPECT_EQ(slurm_.log, exclusion_) << "the attempt itself is left alone";
-    EXPECT_TRUE(outcome->detail.starts_with("2_[2-4] of the same array: n1 excluded; "))
-        << outcome->detail;
-    const bool over = state == "COMPLETED" || state == "CANCELLED";
-    EXPECT_EQ(outcome->detail.find("--no-requeue") == std::string::npos, over) << outcome->detail;
-    EXPECT_DONE(look(requeue("2_1")));
-    EXPECT_DONE(run(requeue("2_1")));
-    EXPECT_EQ(slurm_.log, exclusion_) << "once";
-  }
-  slurm_.jobs.erase("6");
-  EXPECT_DONE(run(requeue("2_1")));
-}
-
-TEST_F(SlurmArrays, AnAttemptThatCannotBeRequeuedAndIsTheLastIsRefused) {
-  slurm_.jobs["2"].state = "COMPLETED";
-  slurm_.jobs["3"] = {.number = "3", .shown = "3", .state = "PENDING", .nodes = ""};
-  EXPECT_REFUSED(run(requeue("2_1")));
-  EXPECT_REFUSED(look(requeue("2_1")));
-  EXPECT_TRUE(slurm_.log.empty());
-}
-
-TEST_F(SlurmArrays, ASiblingThatRunsThereAndCannotBeRequeuedIsNamed) {
-  slurm_.jobs["5"] = {.number = "5",
-                      .shown = "2_0",
-                      .array = "2",
-                      .tasks = "0",
-                      .nodes = "n[1,3]",
-                      .requeue = false};
-  const auto outcome = run(requeue("2_1"));
-  EXPECT_DONE(outcome);
-  EXPECT_NE(outcome->detail.find("2_0 runs on n1,n3 (restart 0) and stays there"),
-            std::string::npos)
-      << outcome->detail;
-  slurm_.jobs["5"].requeue = true;
-  EXPECT_TRUE(look(requeue("2_1"))->retryable);
-  EXPECT_DONE(run(requeue("2_1")));
-  expect_moved("5");
-}
-
-TEST_F(SlurmArrays, AKilledExclusionIsFinishedByTheNextLife) {
-  for (int last = 1;; ++last) {
-    slurm_.jobs["2"].excluded = "n8";
-    slurm_.commands = 0;
-    slurm_.log.clear();
-    slurm_.after = [last](int number) -> std::optional<Error> {
-      if (number == last) throw Killed();
-      return {};
-    };
-    bool killed = false;
-    try {
-      EXPECT_DONE(run(requeue("2_1")));
-    } catch (const Killed&) {
-      killed = true;
-    }
-    slurm_.after = nullptr;
-    const auto left = look(requeue("2_1"));
-    ASSERT_TRUE(left.ok());
-    EXPECT_TRUE(left->status == OutcomeStatus::done || left->retryable) << left->detail;
-    EXPECT_DONE(run(requeue("2_1")));
-    EXPECT_EQ(slurm_.log, exclusion_) << "killed after command " << last;
-    if (!killed) break;
-  }
 }
 
 TEST_F(SlurmActs, AHeterogeneousJobIsRequeuedAsAWhole) {
