@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "model/names.h"
+#include "store/dry_run.h"
 
 namespace faultline {
 namespace {
 
 constexpr Duration judge_tick = std::chrono::milliseconds{100};
+constexpr std::size_t detail_bytes_max = 300;  // in a line of the log
 
 std::chrono::milliseconds ms(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
@@ -25,6 +28,13 @@ Event controller_event(EventKind kind, Subject subject, Instant now) {
   event.received_at = now;
   event.clock = ClockDomain::controller;
   return event;
+}
+
+void log(const Decision& decision) {
+  spdlog::info("{} {} {} {}: {}, {}; {}", decision.id, to_text(decision.ruling),
+               to_text(decision.action.kind), decision.action.subject.text(),
+               to_text(decision.reason), printable(decision.detail, detail_bytes_max),
+               printable(decision.action.reason, detail_bytes_max));
 }
 
 }  // namespace
@@ -306,7 +316,14 @@ void Controller::absorb(const std::vector<Event>& events, Instant now) {
   for (const auto& event : events) {
     judge_.observe(event);
     rulings_.observe(event, now);
+    if (event.kind == EventKind::person_request && event.field("request") == "return")
+      close_incidents_of(event.subject.node, now);
   }
+}
+
+void Controller::close_incidents_of(const std::string& node, Instant now) {
+  for (const auto& incident : incidents_.close_of_node(node, now))
+    note_store(store_.put_incident(incident), "incident");
 }
 
 void Controller::watch_agents(Instant now) {
@@ -423,11 +440,9 @@ void Controller::publish_decision(const Decision& decision) {
   }
   counters_.add("controller_decisions_total");
   rulings_.decision(decision);
-  if (decision.ruling == Ruling::act) {
-    enqueue(decision);
-  } else if (decision.ruling == Ruling::ask) {
-    tell(decision);
-  }
+  if (decision.ruling != Ruling::act && !wants_dry_run(decision)) return;
+  log(decision);
+  enqueue(decision);
 }
 
 void Controller::enqueue(Decision decision) {
@@ -438,8 +453,10 @@ void Controller::enqueue(Decision decision) {
   const std::lock_guard lock(mutex_);
   auto& line = line_of(work_of(decision.action.kind));
   const bool queued =
-      std::any_of(line.decisions.begin(), line.decisions.end(),
-                  [&](const Decision& other) { return other.action.id == decision.action.id; });
+      std::any_of(line.decisions.begin(), line.decisions.end(), [&](const Decision& other) {
+        return other.action.id == decision.action.id &&
+               (other.ruling == Ruling::act) == (decision.ruling == Ruling::act);
+      });
   if (queued) return;
   line.decisions.push_back(std::move(decision));
   line.wake.notify_one();

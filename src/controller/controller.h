@@ -92,6 +92,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
   Status replay_events(Instant since, Instant now, const std::vector<Verdict>& verdicts);
   /// Puts in line what was decided and not begun. On the thread that does the work, or before it.
   Status resume_decided(Work work, Instant since);
+  /// False of what is to be left alone, or was begun.
+  Result<bool> to_be_resumed(const Decision& decision);
   /// Settles every intent of this work without a final outcome, by asking. On the thread that does
   /// the work when it is idle; those on nodes before anything else, too.
   Status settle_open(Work work);
@@ -119,6 +121,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   bool reopen_drain(const NodeState& state);
   void judge_once();
   void absorb(const std::vector<Event>& events, Instant now);
+  void close_incidents_of(const std::string& node, Instant now);
   void watch_agents(Instant now);
   /// The agent of a node that the scheduler does not know. False once it is silent and forgotten:
   /// nobody could ever say more about that node. Under the lock.
@@ -128,6 +131,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void publish_verdict(const Verdict& verdict, Instant now);
   void publish_decision(const Decision& decision);
   void carry_out(const Decision& decision);
+  /// Has the actuator say which commands it would run, and does nothing.
+  void rehearse(const Decision& decision);
   void finish(const Decision& decision, const Outcome& outcome);
   /// What an outcome means for the node and for the detectors. Safe to repeat.
   void follow(const Decision& decision, const Outcome& outcome);
@@ -150,6 +155,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
   Result<std::string> answer_decision(const std::string& who, bool approve,
                                       const std::string& target);
   Result<std::string> answer_return(const PersonRequest& request);
+  Status rule_on_asked_return(const Decision& asked);
+  void publish_return(const Decision& decision);
   Result<std::string> answer_repair(const PersonRequest& request);
   Result<std::string> answer_silence(const PersonRequest& request);
   Result<std::string> answer_unsilence(const PersonRequest& request);

@@ -1,9 +1,13 @@
 // The acting half of the controller: carrying decisions out, and telling people.
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "controller/controller.h"
 #include "model/names.h"
+#include "store/dry_run.h"
 
 namespace faultline {
 namespace {
@@ -12,9 +16,23 @@ constexpr std::size_t notices_max = 1000;
 /// How often, while there is nothing else to do, outcomes that are unknown are asked for again.
 constexpr auto settle_interval = std::chrono::seconds{5};
 
-/// Drains go before everything else: a node that is out of scheduling cannot hurt the next job.
+constexpr std::size_t outcome_bytes_max = 1000;  // in a line of the log
+
+/// Drains go before everything else: a node that is out of scheduling cannot hurt the next job. A
+/// dry run waits for all that is done.
 bool goes_first(const Decision& a, const Decision& b) {
-  return a.action.kind == ActionKind::drain_node && b.action.kind != ActionKind::drain_node;
+  const auto place = [](const Decision& decision) {
+    if (decision.ruling != Ruling::act) return 2;
+    return decision.action.kind == ActionKind::drain_node ? 0 : 1;
+  };
+  return place(a) < place(b);
+}
+
+void log(const Decision& decision, const Outcome& outcome) {
+  const auto commands = outcome.commands.empty() ? "" : "; $ " + join(outcome.commands, "; $ ");
+  spdlog::info("{} {} {}: {}, {}", decision.id, to_text(decision.action.kind),
+               decision.action.subject.text(), to_text(outcome.status),
+               printable(outcome.detail + commands, outcome_bytes_max));
 }
 
 std::string title_of(const Catalog& catalog, const Verdict& verdict, const Decision& decision) {
@@ -68,7 +86,17 @@ void Controller::work_loop(Work work) {
   }
 }
 
+void Controller::rehearse(const Decision& decision) {
+  Action action = decision.action;
+  action.dry_run = true;
+  const Outcome outcome = executor_.run(action);
+  log(decision, outcome);
+  note_store(put_dry_run(store_, decision.id, outcome), "dry run");
+  if (decision.ruling == Ruling::ask) tell(decision);
+}
+
 void Controller::carry_out(const Decision& decision) {
+  if (decision.ruling != Ruling::act) return rehearse(decision);
   if (!still_stands(decision)) {
     counters_.add("controller_acts_dropped_total");  // taken back while it waited in line
     return;
@@ -110,6 +138,7 @@ Status Controller::settle_open(Work work) {
 }
 
 void Controller::finish(const Decision& decision, const Outcome& outcome) {
+  log(decision, outcome);
   counters_.add("controller_actions_" + std::string(to_text(outcome.status)) + "_total");
   {
     const std::lock_guard lock(mutex_);
@@ -179,6 +208,8 @@ void Controller::tell(const Decision& decision) {
   for (const auto& each : notice.decisions) {
     const auto record = store_.action(each.action.id);
     if (record && *record && (*record)->outcome) notice.outcomes.push_back(*(*record)->outcome);
+    const auto dry_run = dry_run_of(store_, each);
+    if (dry_run && *dry_run) notice.dry_runs.push_back(**dry_run);
   }
   if (const Cause* cause = catalog_.cause(notice.verdict.cause))
     notice.next_step = cause->next_step;

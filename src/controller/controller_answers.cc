@@ -28,6 +28,17 @@ Error unknown_node(const std::string& node) {
           "the scheduler does not know " + node + "; `faultline nodes` lists those it does"};
 }
 
+/// One that asks; or asked and was denied, since a person may think better of it.
+bool takes_answer(const Decision& decision) {
+  return decision.ruling == Ruling::ask || decision.reason == Reason::denied_by_person;
+}
+
+Error does_not_ask(const Decision& decision) {
+  return {ErrorCode::conflict, decision.id + " does not ask; it is " +
+                                   std::string(to_text(decision.ruling)) + " (" +
+                                   std::string(to_text(decision.reason)) + "): " + decision.detail};
+}
+
 }  // namespace
 
 void Controller::answer_requests() {
@@ -61,12 +72,26 @@ void Controller::answer_requests() {
 Result<std::string> Controller::answer_return(const PersonRequest& request) {
   const Decision decision = decide_return(request.target, request.who, judged_view_, history_,
                                           options_.limits, options_.mode, clock_.now());
-  if (decision.ruling == Ruling::act)
-    history_.entries.push_back({decision.action, decision.decided_at, {}, {}});
-  publish_decision(decision);
+  publish_return(decision);
   if (decision.reason == Reason::node_unknown)
     return Error{ErrorCode::not_found, decision.detail + "; `faultline nodes` lists those it does"};
   return std::string(to_text(decision.ruling)) + ": " + decision.detail;
+}
+
+/// The judge does not come to it again: what asked is ruled on here once more.
+Status Controller::rule_on_asked_return(const Decision& asked) {
+  const Decision decision = decide_asked_return(asked, judged_view_, history_, options_.limits,
+                                                options_.mode, clock_.now());
+  // It goes on asking, so that it can be approved once nothing stands against it.
+  if (decision.ruling == Ruling::hold) return Error{ErrorCode::conflict, decision.detail};
+  publish_return(decision);
+  return ok_status();
+}
+
+void Controller::publish_return(const Decision& decision) {
+  if (decision.ruling == Ruling::act)
+    history_.entries.push_back({decision.action, decision.decided_at, {}, {}});
+  publish_decision(decision);
 }
 
 Result<std::string> Controller::answer_repair(const PersonRequest& request) {
@@ -76,16 +101,18 @@ Result<std::string> Controller::answer_repair(const PersonRequest& request) {
   if (node == nullptr) return unknown_node(target->node);
   Result<NodeState> repair = NodeState{};
   bool again = false;
+  bool noted = false;
   move_node([&](const NodeStates& states) -> std::optional<NodeState> {
     repair = into_repair(states, *node, target->note, request.who, clock_.now());
     if (!repair) return std::nullopt;
     const auto before = states.find(node->name);
     again = before != states.end() && before->second.in_persons_repair();
+    noted = again && before->second.note != repair->note;
     return *repair;
   });
   if (!repair) return repair.error();
   return node->name + " is in repair" + (again ? " already" : "") + ", since " +
-         to_text(repair->since) + " by " + repair->by;
+         to_text(repair->since) + " by " + repair->by + (noted ? "; note changed" : "");
 }
 
 Result<std::string> Controller::answer_silence(const PersonRequest& request) {
@@ -123,9 +150,13 @@ Result<std::string> Controller::answer_decision(const std::string& who, bool app
     return Error{ErrorCode::not_found, "no decision " + target + "; see `faultline actions --all`"};
   if ((*decision)->ruling == Ruling::act)
     return Error{ErrorCode::conflict, target + " was acted on already"};
+  if (!takes_answer(**decision)) return does_not_ask(**decision);
   remember_answer(history_, approve, target, who);
-  return std::string(approve ? "approved" : "denied") + " by " + who +
-         "; the guards look at it again within a second";
+  const std::string answer = std::string(approve ? "approved" : "denied") + " by " + who;
+  if ((*decision)->guard != return_guard)
+    return answer + "; the guards look at it again within a second";
+  if (const auto ruled = rule_on_asked_return(**decision); !ruled) return ruled.error();
+  return answer;
 }
 
 Result<std::string> Controller::operate(const std::string& who, const std::string& request,

@@ -100,7 +100,8 @@ TEST_F(ControllerTest, APersonPutsADrainedNodeInRepairAndReturnsIt) {
         // Said again, nothing changes but the note.
         const auto again = controller.operate("bob", "repair", "n3 RMA 2");
         EXPECT_TRUE(again->starts_with("n3 is in repair already, since ")) << *again;
-        EXPECT_TRUE(again->ends_with(" by ann")) << *again;
+        EXPECT_TRUE(again->ends_with(" by ann; note changed")) << *again;
+        EXPECT_TRUE(controller.operate("bob", "repair", "n3 RMA 2")->ends_with(" by ann"));
       },
       [&](Store& store, FakeCluster&) { return state_of_n3(store).note == "RMA 2"; });
   // A controller that starts anew knows of it, and `return` is what brings the node back.
@@ -115,7 +116,10 @@ TEST_F(ControllerTest, APersonPutsADrainedNodeInRepairAndReturnsIt) {
       },
       [&](Store& store, FakeCluster&) {
         const auto phase = state_of_n3(store).phase;
-        return phase == NodePhase::returned || phase == NodePhase::in_service;
+        const auto incidents = store.incidents({});
+        return (phase == NodePhase::returned || phase == NodePhase::in_service) &&
+               std::all_of(incidents->begin(), incidents->end(),
+                           [](const Incident& incident) { return known(incident.closed_at); });
       });
 }
 

@@ -60,6 +60,11 @@ class FakeCluster final : public Scheduler, public Actuator {
     for (const auto& each : kept) out << each << "\n";
   }
   Result<Outcome> execute(const Action& action) override {
+    if (action.dry_run) {
+      ++dry_runs;
+      return Outcome{action.id, OutcomeStatus::done, clock_.now(),
+                     "dry run", {line_of(action)},   false};
+    }
     if (refuse) return Error{ErrorCode::unavailable, "slurmctld does not answer"};
     before_execute(action);
     std::ofstream(file_, std::ios::app) << line_of(action) << "\n";  // tidy: allow stream
@@ -86,6 +91,7 @@ class FakeCluster final : public Scheduler, public Actuator {
   std::atomic<bool> down{false};    // views fail
   std::atomic<bool> refuse{false};  // acts fail, and cannot be looked at
   std::atomic<int> daemon{1};
+  std::atomic<int> dry_runs{0};
   int nodes = 9;
 
  private:

@@ -2,9 +2,13 @@
 // is taken up from the store.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
+#include "base/contains.h"
 #include "controller/controller.h"
 #include "model/json.h"
+#include "store/dry_run.h"
 
 namespace faultline {
 namespace {
@@ -23,7 +27,14 @@ Status Controller::replay(Instant now) {
   if (!verdicts) return verdicts.error();
   const auto incidents = store_.incidents({open_verdicts_max, since});
   if (!incidents) return incidents.error();
-  for (const auto& incident : *incidents) incidents_.restore(incident);
+  for (const auto& incident : *incidents) {
+    std::set<VerdictId> cleared;
+    for (const auto& verdict : *verdicts) {
+      if (verdict.status == VerdictStatus::cleared && contains(incident.verdicts, verdict.id))
+        cleared.insert(verdict.id);
+    }
+    incidents_.restore(incident, std::move(cleared));
+  }
   // What counts within the window may rest on a failure up to a window before it.
   const Instant heard_since = since - options_.limits.repeat_window;
   FAULTLINE_TRY(replay_running_attempts(heard_since));
@@ -127,20 +138,33 @@ void Controller::save_view() {
 Status Controller::resume_decided(Work work, Instant since) {
   // Killed after a decision was stored and before its intent was: nothing was done, and the judge
   // will not decide again.
-  if (options_.mode != Mode::act) return ok_status();
   const auto decisions = store_.decisions({open_verdicts_max, since});
   if (!decisions) return decisions.error();
   for (auto it = decisions->rbegin(); it != decisions->rend(); ++it) {
-    if (it->ruling != Ruling::act || it->action.kind == ActionKind::notify) continue;
-    if (work_of(it->action.kind) != work) continue;
+    if (it->action.kind == ActionKind::notify || work_of(it->action.kind) != work) continue;
     // Tests may have stood in line for long.
     const bool late = clock_.now() - it->decided_at > options_.limits.verdict_age_max;
     if (late && work != Work::tests) continue;
-    const auto record = store_.action(it->action.id);
-    if (!record) return record.error();
-    if (!*record && still_stands(*it)) enqueue(*it);
+    const auto resumed = to_be_resumed(*it);
+    if (!resumed) return resumed.error();
+    if (*resumed) enqueue(*it);
   }
   return ok_status();
+}
+
+Result<bool> Controller::to_be_resumed(const Decision& decision) {
+  if (decision.ruling != Ruling::act) {
+    const auto dry_run = dry_run_of(store_, decision);
+    if (!dry_run) return dry_run.error();
+    return wants_dry_run(decision) && !*dry_run;
+  }
+  // In mode suggest a person approved it; what a bolder life decided is left alone.
+  const bool may_act = options_.mode == Mode::act ||
+                       (options_.mode == Mode::suggest && decision.mode == Mode::suggest);
+  if (!may_act) return false;
+  const auto record = store_.action(decision.action.id);
+  if (!record) return record.error();
+  return !*record && still_stands(decision);
 }
 
 Status Controller::resume_outcomes() {

@@ -1,7 +1,9 @@
 #include "controller/incidents.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/contains.h"
 #include "base/hash.h"
 
 namespace faultline {
@@ -20,17 +22,23 @@ std::string IncidentBook::key_of(const Verdict& verdict) const {
   return key_for(verdict.attempt, verdict.subject);
 }
 
-void IncidentBook::restore(const Incident& incident) {
-  auto& open = open_[key_for(incident.attempt, incident.subject)];
-  if (open.id.empty() || open.opened_at <= incident.opened_at) open = incident;
+void IncidentBook::restore(const Incident& incident, std::set<VerdictId> cleared) {
+  auto& latest = latest_[key_for(incident.attempt, incident.subject)];
+  if (latest.incident.id.empty() || latest.incident.opened_at <= incident.opened_at)
+    latest = {incident, std::move(cleared)};
 }
 
 std::optional<Incident> IncidentBook::add(const Verdict& verdict, Instant now) {
   const std::string key = key_of(verdict);
-  const auto it = open_.find(key);
-  const bool fresh = it == open_.end() || now - it->second.opened_at > same_incident_window;
-  if (fresh && verdict.status == VerdictStatus::cleared) return std::nullopt;
-  Incident incident = fresh ? Incident{} : it->second;
+  const auto it = latest_.find(key);
+  const bool listed = it != latest_.end() && contains(it->second.incident.verdicts, verdict.id);
+  if (verdict.status == VerdictStatus::cleared)
+    return listed ? clear(it->second, verdict.id, now) : std::nullopt;
+  const bool joins = it != latest_.end() && !known(it->second.incident.closed_at) &&
+                     now - it->second.incident.opened_at <= same_incident_window;
+  const bool fresh = !listed && !joins;
+  Entry entry = fresh ? Entry{} : it->second;
+  Incident& incident = entry.incident;
   if (fresh) {
     incident.id = "i-" + StableHash().add(key).add(verdict.id).hex();
     incident.opened_at = now;
@@ -38,23 +46,45 @@ std::optional<Incident> IncidentBook::add(const Verdict& verdict, Instant now) {
     incident.subject = verdict.subject;
     incident.cause = verdict.cause;
   }
-  const bool listed = std::find(incident.verdicts.begin(), incident.verdicts.end(), verdict.id) !=
-                      incident.verdicts.end();
   if (!listed) incident.verdicts.push_back(verdict.id);
+  if (entry.cleared.erase(verdict.id) > 0) incident.closed_at = {};
   // The leading cause is the one that is confirmed; a later "unknown" does not take its place.
-  const bool leads = verdict.status == VerdictStatus::confirmed && incident.cause != verdict.cause;
-  if (leads) {
+  if (verdict.status == VerdictStatus::confirmed && incident.cause != verdict.cause) {
     incident.cause = verdict.cause;
     incident.subject = verdict.subject;
   }
-  if (!fresh && listed && !leads) return std::nullopt;
-  open_[key] = incident;
-  if (open_.size() > open_incidents_max) {
-    open_.erase(std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
-      return a.second.opened_at < b.second.opened_at;
-    }));
-  }
+  const bool changed = fresh || incident != it->second.incident;
+  const Incident result = incident;
+  latest_[key] = std::move(entry);
+  let_go_beyond_limit();
+  return changed ? std::optional(result) : std::nullopt;
+}
+
+std::optional<Incident> IncidentBook::clear(Entry& entry, const VerdictId& verdict, Instant now) {
+  entry.cleared.insert(verdict);
+  Incident& incident = entry.incident;
+  if (known(incident.closed_at) || entry.cleared.size() < incident.verdicts.size())
+    return std::nullopt;
+  incident.closed_at = now;
   return incident;
+}
+
+std::vector<Incident> IncidentBook::close_of_node(const std::string& node, Instant now) {
+  std::vector<Incident> closed;
+  for (auto& [key, entry] : latest_) {
+    Incident& incident = entry.incident;
+    if (known(incident.closed_at) || incident.subject.node != node) continue;
+    incident.closed_at = now;
+    closed.push_back(incident);
+  }
+  return closed;
+}
+
+void IncidentBook::let_go_beyond_limit() {
+  if (latest_.size() <= open_incidents_max) return;
+  latest_.erase(std::min_element(latest_.begin(), latest_.end(), [](const auto& a, const auto& b) {
+    return a.second.incident.opened_at < b.second.incident.opened_at;
+  }));
 }
 
 }  // namespace faultline

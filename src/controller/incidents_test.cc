@@ -30,6 +30,7 @@ Verdict of_attempt(Verdict verdict, const std::string& job) {
 
 constexpr auto suspected = VerdictStatus::suspected;
 constexpr auto confirmed = VerdictStatus::confirmed;
+constexpr auto cleared = VerdictStatus::cleared;
 
 TEST(IncidentBook, VerdictsOfOneAttemptAreOneIncident) {
   IncidentBook book;
@@ -56,7 +57,50 @@ TEST(IncidentBook, TheSameVerdictAgainChangesNothing) {
   IncidentBook book;
   ASSERT_TRUE(book.add(verdict("v-1", suspected), now));
   EXPECT_FALSE(book.add(verdict("v-1", suspected), now + seconds{1}));
-  EXPECT_FALSE(book.add(verdict("v-1", VerdictStatus::cleared), now + seconds{2}));
+}
+
+TEST(IncidentBook, TheLastVerdictThatIsTakenBackClosesIt) {
+  IncidentBook book;
+  const auto opened = book.add(verdict("v-1", suspected), now);
+  book.add(verdict("v-2", suspected, "gpu.lost"), now);
+  EXPECT_FALSE(book.add(verdict("v-1", cleared), now + seconds{1})) << "one still stands";
+  EXPECT_FALSE(book.add(verdict("v-x", cleared), now + seconds{1})) << "of no incident";
+  const auto closed = book.add(verdict("v-2", cleared), now + hours{2});
+  ASSERT_TRUE(opened && closed);
+  EXPECT_EQ(closed->id, opened->id);
+  EXPECT_EQ(closed->closed_at, now + hours{2});
+  EXPECT_FALSE(book.add(verdict("v-2", cleared), now + hours{3})) << "closed once";
+  const auto again = book.add(verdict("v-2", confirmed, "gpu.lost"), now + hours{4});
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->id, opened->id);
+  EXPECT_FALSE(known(again->closed_at)) << "what was taken back is said again";
+}
+
+TEST(IncidentBook, ANodeThatIsGivenBackClosesItsOwn) {
+  IncidentBook book;
+  const auto of_node = book.add(verdict("v-1", confirmed), now);
+  const auto of_job = book.add(of_attempt(verdict("v-2", confirmed), "7"), now);
+  book.add(verdict("v-3", confirmed, "gpu.ecc", "n33"), now);
+  const auto closed = book.close_of_node("n3", now + seconds{9});
+  ASSERT_EQ(closed.size(), 2U);
+  for (const auto& incident : closed) EXPECT_EQ(incident.closed_at, now + seconds{9});
+  EXPECT_TRUE(book.close_of_node("n3", now + seconds{10}).empty()) << "closed once";
+  // A late line of the same fault opens nothing again; another fault is another incident.
+  EXPECT_FALSE(book.add(verdict("v-1", confirmed), now + seconds{10}));
+  const auto next = book.add(verdict("v-4", confirmed), now + seconds{11});
+  ASSERT_TRUE(of_node && of_job && next);
+  EXPECT_NE(next->id, of_node->id);
+}
+
+TEST(IncidentBook, ANextLifeKnowsWhatWasTakenBack) {
+  IncidentBook before;
+  before.add(verdict("v-1", suspected), now);
+  const auto both = before.add(verdict("v-2", suspected), now);
+  IncidentBook after;
+  after.restore(*both, {"v-1"});
+  const auto closed = after.add(verdict("v-2", cleared), now + seconds{9});
+  ASSERT_TRUE(closed);
+  EXPECT_TRUE(known(closed->closed_at));
 }
 
 TEST(IncidentBook, TheConfirmedCauseLeadsAndALaterUnknownDoesNot) {

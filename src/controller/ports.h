@@ -37,6 +37,7 @@ struct Notice {
   Verdict verdict;
   std::vector<Decision> decisions;
   std::vector<Outcome> outcomes;
+  std::vector<Outcome> dry_runs;  // of the decisions that ask: the commands that would be run
   std::string next_step;
 };
 class Notifier {

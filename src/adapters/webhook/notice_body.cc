@@ -15,10 +15,18 @@ constexpr std::size_t label_bytes_max = 256;
 
 std::string safe(std::string_view text) { return redact(text); }
 
-json commands_of(const Outcome& outcome) {
-  json commands = json::array();
-  for (const auto& command : outcome.commands) commands.push_back(safe(command));
-  return commands;
+json commands_json(const std::vector<std::string>& commands) {
+  json list = json::array();
+  for (const auto& command : commands) list.push_back(safe(command));
+  return list;
+}
+
+/// What would be run for a decision that asks.
+std::vector<std::string> commands_asked_for(const Notice& notice, const Decision& decision) {
+  for (const auto& dry_run : notice.dry_runs) {
+    if (dry_run.action == decision.action.id) return dry_run.commands;
+  }
+  return {};
 }
 
 json verdict_json(const Verdict& verdict) {
@@ -41,7 +49,8 @@ std::string generic(const Notice& notice) {
                          {"subject", decision.action.subject.text()},
                          {"ruling", to_text(decision.ruling)},
                          {"reason", to_text(decision.reason)},
-                         {"detail", safe(decision.detail)}});
+                         {"detail", safe(decision.detail)},
+                         {"commands", commands_json(commands_asked_for(notice, decision))}});
   }
   json outcomes = json::array();
   for (const auto& outcome : notice.outcomes) {
@@ -49,7 +58,7 @@ std::string generic(const Notice& notice) {
                         {"status", to_text(outcome.status)},
                         {"at", to_text(outcome.at)},
                         {"detail", safe(outcome.detail)},
-                        {"commands", commands_of(outcome)}});
+                        {"commands", commands_json(outcome.commands)}});
   }
   const json body{{"version", 1},
                   {"title", safe(notice.title)},
@@ -89,6 +98,8 @@ std::vector<std::string> lines_of(const Notice& notice) {
                        std::string(to_text(decision.reason)) + ")";
     if (decision.ruling == Ruling::ask) line += ", faultline approve " + decision.id;
     lines.push_back(std::move(line));
+    for (const auto& command : commands_asked_for(notice, decision))
+      lines.push_back("$ " + command);
   }
   for (const auto& outcome : notice.outcomes) {
     lines.push_back(std::string(to_text(outcome.status)) + ": " + outcome.detail);

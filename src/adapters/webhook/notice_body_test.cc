@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/small_file.h"
 
@@ -64,6 +65,20 @@ TEST(NoticeBody, IsWhatIsDocumented) {
         std::pair{WebhookFormat::alertmanager, "alertmanager"}}) {
     const auto body = nlohmann::json::parse(notice_body(format, drained()));
     EXPECT_EQ(body, documented(heading)) << body.dump(2);
+  }
+}
+
+TEST(NoticeBody, ShowsTheCommandsOfWhatAsks) {
+  Notice notice = drained();
+  notice.decisions.front().ruling = Ruling::ask;
+  notice.dry_runs = std::exchange(notice.outcomes, {});
+  const std::string command = notice.dry_runs.front().commands.front();
+  const auto body = nlohmann::json::parse(notice_body(WebhookFormat::generic, notice));
+  EXPECT_EQ(body["decisions"][0]["commands"], nlohmann::json::array({command}));
+  EXPECT_TRUE(body["outcomes"].empty()) << "nothing was done";
+  for (const auto format : {WebhookFormat::slack, WebhookFormat::alertmanager}) {
+    const std::string text = notice_body(format, notice);
+    EXPECT_NE(text.find("\\n$ " + command), std::string::npos) << text;
   }
 }
 
