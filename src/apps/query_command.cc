@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "model/json.h"
+#include "store/dry_run.h"
 #include "store/person_request.h"
 
 namespace faultline {
@@ -37,21 +38,6 @@ json list_of(const std::vector<Noun>& nouns) {
   return list;
 }
 
-Result<std::vector<SchedulerNode>> scheduler_nodes(Store& store) {
-  const auto text = store.value("scheduler.nodes");
-  if (!text) return text.error();
-  std::vector<SchedulerNode> nodes;
-  if (!*text) return nodes;
-  const auto parsed = parse_json(**text);
-  if (!parsed) return parsed.error();
-  for (const auto& item : *parsed) {
-    auto node = scheduler_node_from_json(item);
-    if (!node) return node.error();
-    nodes.push_back(std::move(node).value());
-  }
-  return nodes;
-}
-
 /// The scheduler's reason, else ours; of a repair both, since its note says what is being done.
 std::string reason_of(const SchedulerNode& node, const NodeState& state) {
   if (node.drain_reason.empty()) return or_dash(state.note);
@@ -66,15 +52,17 @@ int show_nodes(Store& store, const QueryOptions& options) {
   if (!states) return fail(states.error());
   std::map<std::string, NodeState> by_name;
   for (const auto& state : *states) by_name[state.node] = state;
+  for (const auto& node : *nodes) by_name[node.name].node = node.name;  // in service from the first
   if (options.json) {
-    print(json{{"nodes", list_of(*states)}, {"scheduler", list_of(*nodes)}});
+    json lives = json::array();
+    for (const auto& [name, state] : by_name) lives.push_back(to_json(state));
+    print(json{{"nodes", std::move(lives)}, {"scheduler", list_of(*nodes)}});
     return exit_ok;
   }
   Table table({"NODE", "FAULTLINE", "SINCE", "BY", "SCHEDULER", "REASON"});
   for (const auto& node : *nodes) {
-    const auto it = by_name.find(node.name);
-    const NodeState state = it == by_name.end() ? NodeState{} : it->second;
-    if (it != by_name.end()) by_name.erase(it);
+    const NodeState state = by_name[node.name];
+    by_name.erase(node.name);
     table.add({node.name, std::string(to_text(state.phase)), short_time(state.since),
                or_dash(state.by), or_dash(node.state_text), reason_of(node, state)});
   }
@@ -111,10 +99,11 @@ int show_incidents(Store& store, const QueryOptions& options) {
     print(json{{"incidents", list_of(*incidents)}});
     return exit_ok;
   }
-  Table table({"INCIDENT", "OPENED", "CAUSE", "SUBJECT", "ATTEMPT", "VERDICTS"});
+  Table table({"INCIDENT", "OPENED", "STATE", "CAUSE", "SUBJECT", "ATTEMPT", "VERDICTS"});
   for (const auto& incident : *incidents) {
-    table.add({incident.id, short_time(incident.opened_at), incident.cause, incident.subject.text(),
-               incident.attempt ? incident.attempt->text() : nothing,
+    table.add({incident.id, short_time(incident.opened_at),
+               known(incident.closed_at) ? "closed" : "open", incident.cause,
+               incident.subject.text(), incident.attempt ? incident.attempt->text() : nothing,
                std::to_string(incident.verdicts.size())});
   }
   print(table.text());
@@ -140,6 +129,10 @@ int show_verdicts(Store& store, const QueryOptions& options) {
   return exit_ok;
 }
 
+std::string commands_of(const std::optional<Outcome>& dry_run) {
+  return dry_run && !dry_run->commands.empty() ? "; $ " + join(dry_run->commands, "; $ ") : "";
+}
+
 int show_actions(Store& store, const QueryOptions& options) {
   const auto decisions = store.decisions({options.limit, {}});
   if (!decisions) return fail(decisions.error());
@@ -152,13 +145,17 @@ int show_actions(Store& store, const QueryOptions& options) {
     const bool has_outcome = *record && (*record)->outcome;
     json item = to_json(decision);
     item["outcome"] = has_outcome ? to_json(*(*record)->outcome) : json(nullptr);
+    const auto dry_run = dry_run_of(store, decision);
+    if (!dry_run) return fail(dry_run.error());
+    item["dry_run"] = *dry_run ? to_json(**dry_run) : json(nullptr);
     list.push_back(std::move(item));
-    table.add({decision.action.id, decision.id, short_time(decision.decided_at),
-               std::string(to_text(decision.ruling)), std::string(to_text(decision.reason)),
-               std::string(to_text(decision.action.kind)), decision.action.subject.text(),
-               has_outcome ? std::string(to_text((*record)->outcome->status)) + ": " +
-                                 (*record)->outcome->detail
-                           : (*record ? "on its way" : or_dash(decision.detail))});
+    table.add(
+        {decision.action.id, decision.id, short_time(decision.decided_at),
+         std::string(to_text(decision.ruling)), std::string(to_text(decision.reason)),
+         std::string(to_text(decision.action.kind)), decision.action.subject.text(),
+         has_outcome
+             ? std::string(to_text((*record)->outcome->status)) + ": " + (*record)->outcome->detail
+             : (*record ? "on its way" : or_dash(decision.detail)) + commands_of(*dry_run)});
   }
   if (options.json) {
     print(json{{"actions", std::move(list)}});
@@ -221,6 +218,21 @@ constexpr Question questions[] = {
 };
 
 }  // namespace
+
+Result<std::vector<SchedulerNode>> scheduler_nodes(Store& store) {
+  const auto text = store.value("scheduler.nodes");
+  if (!text) return text.error();
+  std::vector<SchedulerNode> nodes;
+  if (!*text) return nodes;
+  const auto parsed = parse_json(**text);
+  if (!parsed) return parsed.error();
+  for (const auto& item : *parsed) {
+    auto node = scheduler_node_from_json(item);
+    if (!node) return node.error();
+    nodes.push_back(std::move(node).value());
+  }
+  return nodes;
+}
 
 void add_store_options(CLI::App& command, QueryOptions& options) {
   // Read here and not through CLI11, which lets the environment win when several verbs share one

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
+#include "model/cluster_view.h"
 #include "store/store.h"
 
 namespace faultline {
@@ -19,6 +21,9 @@ struct QueryOptions {
   std::size_t limit = 50;
   std::string id;
 };
+
+/// The scheduler's nodes as the controller saw them last; none before it did.
+Result<std::vector<SchedulerNode>> scheduler_nodes(Store& store);
 
 /// Adds --store and --json, which every question takes.
 void add_store_options(CLI::App& command, QueryOptions& options);

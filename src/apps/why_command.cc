@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "apps/catalog_path.h"
 #include "apps/option_values.h"
@@ -9,6 +10,7 @@
 #include "base/text.h"
 #include "model/json.h"
 #include "model/names.h"
+#include "store/dry_run.h"
 
 namespace faultline {
 namespace {
@@ -39,6 +41,15 @@ Asked parse_asked(const std::string& text) {
 bool is_name(const std::string& text) {
   return Subject::parse(text) || AttemptId::parse(text) || valid_node_name(text) ||
          valid_job_id(text);
+}
+
+bool concerns(const Decision& decision, const Asked& asked) {
+  const auto& action = decision.action;
+  if (asked.subject && action.subject == *asked.subject) return true;
+  const std::string& name = asked.name;
+  if (name.empty()) return false;
+  return action.subject.node == name || action.subject.attempt.job == name ||
+         (action.attempt && action.attempt->text() == name);
 }
 
 bool concerns(const Verdict& verdict, const Asked& asked) {
@@ -91,15 +102,21 @@ class Chain {
     }
     return std::vector<VerdictId>{};
   }
-  /// An event, a subject, or the name of a node or job: every verdict that rests on it or is about
-  /// it, newest first.
+  /// An event, a subject, or the name of a node or job: every verdict that rests on it, is about it
+  /// or led to an act on it, newest first.
   Result<std::vector<VerdictId>> of_subject(const std::string& text) {
     const auto verdicts = store_.verdicts({lookup_max, {}});
     if (!verdicts) return verdicts.error();
+    const auto decisions = store_.decisions({lookup_max, {}});
+    if (!decisions) return decisions.error();
     const Asked asked = parse_asked(text);
+    std::set<VerdictId> acted_on;
+    for (const auto& decision : *decisions) {
+      if (concerns(decision, asked)) acted_on.insert(decision.verdict);
+    }
     std::vector<VerdictId> found;
     for (const auto& verdict : *verdicts) {
-      if (concerns(verdict, asked)) found.push_back(verdict.id);
+      if (concerns(verdict, asked) || acted_on.contains(verdict.id)) found.push_back(verdict.id);
     }
     return found;
   }
@@ -129,6 +146,10 @@ void add_decision(Store& store, const Decision& decision, std::string& text, jso
             outcome.detail;
     for (const auto& command : outcome.commands) text += "\n           $ " + command;
     item["outcome"] = to_json(outcome);
+  } else if (const auto dry_run = dry_run_of(store, decision); dry_run && *dry_run) {
+    text += "  " + (*dry_run)->detail;
+    for (const auto& command : (*dry_run)->commands) text += "\n           $ " + command;
+    item["dry_run"] = to_json(**dry_run);
   }
   text += "\ndecision " + decision.id + "  " + std::string(to_text(decision.ruling)) + " (" +
           std::string(to_text(decision.reason)) + ") by guard " + decision.guard + " at " +
@@ -171,6 +192,19 @@ Status explain(Store& store, const Catalog* catalog, const VerdictId& id, std::s
   return ok_status();
 }
 
+/// Of a node that is known and was never spoken of: its state, which is all that there is to say.
+std::optional<std::string> quiet_node(Store& store, const std::string& id) {
+  const std::string name = parse_asked(id).name;
+  const auto nodes = scheduler_nodes(store);
+  if (!nodes) return std::nullopt;
+  for (const auto& node : *nodes) {
+    if (node.name != name) continue;
+    return name + " is known to the scheduler (" + node.state_text +
+           "); nothing was concluded about it and nothing done\n";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string event_lines(const Event& event, std::string_view role) {
@@ -199,7 +233,7 @@ void add_why_command(CLI::App& app, QueryOptions& options) {
   CLI::App* command =
       app.add_subcommand("why", "Why something was done or concluded, down to the raw lines");
   add_store_options(*command, options);
-  command->add_option("--catalog", options.catalog, "Folder of the catalog")->check(folder_path());
+  command->add_option("--catalog", options.catalog, catalog_help)->check(folder_path());
   command
       ->add_option("ID", options.id,
                    "An action (a-), decision (d-), verdict (v-), incident (i-) or event (e-) id, a "
@@ -229,7 +263,9 @@ int why_main(const QueryOptions& options) {
     const auto explained = explain(**store, catalog ? &catalog.value() : nullptr, id, text, out);
     if (!explained) return fail(explained.error());
   }
-  if (out.empty()) {
+  const auto quiet = out.empty() ? quiet_node(**store, options.id) : std::nullopt;
+  if (quiet) text = *quiet;
+  if (out.empty() && !quiet) {
     return fail({ErrorCode::not_found,
                  "nothing is known of '" + printable(options.id, 100) +
                      "': `faultline verdicts --all` and `faultline actions --all` list what is"});
