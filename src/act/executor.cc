@@ -74,8 +74,7 @@ Outcome Executor::run(const Action& action) {
   return outcome;
 }
 
-std::vector<Outcome> Executor::recover(Work work,
-                                       const std::function<bool(const Action&)>& wanted) {
+std::vector<Outcome> Executor::recover(Work work, const Asks& wanted, const Asks& may_not) {
   std::vector<Outcome> outcomes;
   const auto open = journal_.open_intents();
   if (!open) {
@@ -83,7 +82,7 @@ std::vector<Outcome> Executor::recover(Work work,
     return outcomes;
   }
   for (const auto& action : *open) {
-    if (work_of(action.kind) != work) continue;
+    if (work_of(action.kind) != work || (may_not && may_not(action))) continue;
     Outcome outcome = settle(action);
     const auto intended_at = journal_.intended_at(action.id);
     const bool in_time =

@@ -54,9 +54,11 @@ class Executor {
   /// deadline, and journals the rest as failed with the reason. Returns their outcomes. Cheap when
   /// nothing is open: call it at start and again every minute or so. Each kind of work is for the
   /// thread that runs it: the others' are not open but under way.
-  /// What is no longer `wanted` (its verdict was taken back meanwhile) is not begun.
-  std::vector<Outcome> recover(Work work = Work::nodes,
-                               const std::function<bool(const Action&)>& wanted = {});
+  /// What is no longer `wanted` (its verdict was taken back meanwhile) is not begun. What this life
+  /// `may_not` carry out is left as it is.
+  using Asks = std::function<bool(const Action&)>;
+  std::vector<Outcome> recover(Work work = Work::nodes, const Asks& wanted = {},
+                               const Asks& may_not = {});
 
  private:
   Outcome execute_with_retries(const Action& action);

@@ -94,6 +94,11 @@ class Controller final : public AgentIngress, public OperatorIngress {
   Status resume_decided(Work work, Instant since);
   /// False of what is to be left alone, or was begun.
   Result<bool> to_be_resumed(const Decision& decision);
+  /// In mode suggest a person approved it; what a bolder life decided is left alone.
+  [[nodiscard]] bool may_act(const Decision& decision) const {
+    return options_.mode == Mode::act ||
+           (options_.mode == Mode::suggest && decision.mode == Mode::suggest);
+  }
   /// Settles every intent of this work without a final outcome, by asking. On the thread that does
   /// the work when it is idle; those on nodes before anything else, too.
   Status settle_open(Work work);

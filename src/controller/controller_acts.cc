@@ -117,13 +117,17 @@ bool Controller::still_stands(const Decision& decision) {
 }
 
 Status Controller::settle_open(Work work) {
-  if (options_.mode != Mode::act)
-    return ok_status();  // what a bolder life began is left for the next one to settle
+  if (options_.mode == Mode::observe) return ok_status();
+  // What a bolder life began is left for the next one to settle.
+  const auto may_not = [this](const Action& action) {
+    const auto decision = store_.decision(action.decision);
+    return decision && *decision && !may_act(**decision);
+  };
   const auto wanted = [this](const Action& action) {
     const auto decision = store_.decision(action.decision);
     return !decision || !*decision || still_stands(**decision);
   };
-  for (const auto& outcome : executor_.recover(work, wanted)) {
+  for (const auto& outcome : executor_.recover(work, wanted, may_not)) {
     const bool ask_again =
         outcome.retryable || (outcome.status == OutcomeStatus::unknown && work != Work::tests);
     if (ask_again) continue;  // no news

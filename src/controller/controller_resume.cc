@@ -158,10 +158,7 @@ Result<bool> Controller::to_be_resumed(const Decision& decision) {
     if (!dry_run) return dry_run.error();
     return wants_dry_run(decision) && !*dry_run;
   }
-  // In mode suggest a person approved it; what a bolder life decided is left alone.
-  const bool may_act = options_.mode == Mode::act ||
-                       (options_.mode == Mode::suggest && decision.mode == Mode::suggest);
-  if (!may_act) return false;
+  if (!may_act(decision)) return false;
   const auto record = store_.action(decision.action.id);
   if (!record) return record.error();
   return !*record && still_stands(decision);

@@ -126,6 +126,38 @@ TEST_F(ControllerSuggestTest, WhatWasApprovedAndNotBegunIsDoneByTheNextLife) {
       [](Store&, FakeCluster& cluster) { return cluster.did("drain_node node:n3"); });
 }
 
+TEST_F(ControllerSuggestTest, WhatWasApprovedWhileTheSchedulerIsAwayIsDoneWhenItIsBack) {
+  say_n3_fell_off_the_bus();
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        cluster.refuse = true;
+        const auto id = latest(*opened(), ActionKind::drain_node)->id;
+        EXPECT_TRUE(controller.operate("ann", "approve", id).ok());
+        EXPECT_TRUE(
+            eventually([&] { return counters_.get("controller_actions_failed_total") > 0; }));
+        cluster.refuse = false;
+      },
+      [](Store& store, FakeCluster& cluster) {
+        return cluster.did("drain_node node:n3") && store.open_intents()->empty();
+      });
+}
+
+TEST_F(ControllerSuggestTest, WhatABolderLifeBeganIsLeftAlone) {
+  options_.mode = Mode::act;
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        cluster.refuse = true;
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+        EXPECT_TRUE(
+            eventually([&] { return counters_.get("controller_actions_failed_total") > 0; }));
+      },
+      [](Store& store, FakeCluster&) { return !store.open_intents()->empty(); });
+  options_.mode = Mode::suggest;
+  run([&](Controller&, FakeCluster&) { clock_.sleep(seconds{1}); },
+      [](Store& store, FakeCluster&) { return !store.open_intents()->empty(); });
+  EXPECT_FALSE(did_anything());
+}
+
 TEST_F(ControllerSuggestTest, WhatABolderLifeDecidedIsLeftAlone) {
   say_n3_fell_off_the_bus();
   {
