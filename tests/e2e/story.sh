@@ -31,6 +31,25 @@ if timeout 20 "$FAULTLINE" serve --store "$store" --plain --listen 127.0.0.1:0 -
   --scheduler slurm --slurm-conf "$SLURM_CONF" >"$work/second.out" 2>&1; then fail "a second controller served"; fi
 pass_match "a second controller on the same store is refused" 'one store, one controller' "$work/second.out"
 
+# Only the job's own words say it, and its tasks may not run again: no drain, but the next task starts elsewhere.
+array=$(submit_train 600 --array=1-2%1 --no-requeue --output="$work/words-%A-%a.out")
+wait_until 60 job_is "${array}_1" RUNNING || give_up "task 1 of the second array did not start"
+words_stepped() { grep -qE 'step [0-9]+ loss' "$work/words-$array-1.out"; }
+wait_until 60 words_stepped || give_up "task 1 of the second array made no step"
+worded=$(job_nodes "${array}_1" | sed -n 2p)
+printf '%s ecc\n' "$worded" >"$work/faults"
+wait_until 60 job_is "${array}_2" RUNNING || give_up "task 2 of the second array did not start"
+: >"$work/faults"
+pass_if "the next task keeps off the node that only the job's words name" eval "! job_runs_on ${array}_2 $worded"
+pass_if "which is not drained for words" eval "! drained_by_faultline $worded"
+exclusion_of() {
+  ask actions --json --limit 500 | jq -r --arg j "job:$1" '[.actions[] | select(.action.kind == "requeue_excluding" and .action.subject == $j and .outcome.status == "done")][0].outcome.detail // empty'
+}
+pass_match "and what cannot be requeued is said" 'no-requeue' <(exclusion_of "${array}_1")
+scancel "$array"
+gone() { [[ -z $(squeue -h -j "$array" -t PD,R,CG 2>/dev/null) ]]; }
+wait_until 60 gone || fail "the second array did not end"
+
 # Giving it back is a person's word, and only for what faultline drained.
 other=$(sinfo -h -N -t idle -o %N | grep -vx "$bad" | head -n 1)
 scontrol update nodename="$other" state=drain reason="new power supply"
