@@ -250,7 +250,7 @@ CLI::App* add_agent_command(CLI::App& app, AgentOptions& options) {
   agent->add_option(
       "--socket", options.socket,
       "Where `faultline run` finds the agent; %n is the node (default: /run/faultline/agent.sock)");
-  agent->add_option("--catalog", options.catalog, "Folder of the catalog");
+  agent->add_option("--catalog", options.catalog, catalog_help);
   agent->add_option("--tls-cert", options.tls_cert, "This node's certificate");
   agent->add_option("--tls-key", options.tls_key, "Its key");
   agent->add_option("--tls-ca", options.tls_ca,

@@ -27,7 +27,9 @@ std::filesystem::path catalog_folder(const std::string& given) {
 Result<Catalog> load_catalog(const std::string& given) {
   const auto folder = catalog_folder(given);
   auto catalog = Catalog::load(folder);
-  if (!catalog) return catalog.error().with_context("catalog " + folder.string());
+  if (!catalog)
+    return catalog.error().with_context("catalog " + folder.string() +
+                                        " (--catalog names another)");
   return catalog;
 }
 

@@ -9,6 +9,9 @@
 
 namespace faultline {
 
+inline constexpr const char* catalog_help =
+    "Folder of the catalog (or FAULTLINE_CATALOG; default: the one shipped)";
+
 std::filesystem::path catalog_folder(const std::string& given);
 Result<Catalog> load_catalog(const std::string& given);
 

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "adapters/agent_socket/socket_path.h"
+#include "apps/catalog_path.h"
 #include "apps/option_values.h"
 #include "apps/run_agent_link.h"
 #include "apps/run_child.h"
@@ -363,7 +364,7 @@ void add_run_command(CLI::App& app, RunOptions& options) {
                   "Never suspect a stall before so many seconds without output")
       ->capture_default_str()
       ->check(real_number(1, 86400, 60));
-  run->add_option("--catalog", options.catalog, "Folder of the catalog");
+  run->add_option("--catalog", options.catalog, catalog_help);
   run->add_flag("-v,--verbose", options.verbose, "Say what is done");
   run->add_option("command", options.command, "The command and its arguments, after --");
   run->footer(

@@ -207,7 +207,7 @@ CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
                       "TOML file with the same keys as these options, and [limits]");
   command->add_option("--store", options.store, "Where everything is kept (SQLite)")
       ->capture_default_str();
-  command->add_option("--catalog", options.catalog, "Folder of the catalog");
+  command->add_option("--catalog", options.catalog, catalog_help);
   command
       ->add_option("--mode", options.mode,
                    "observe (shows what it would do), suggest (shows the commands, runs what a "
