@@ -41,7 +41,7 @@ Error error_of(sqlite3* handle) {
     case SQLITE_AUTH:
       return {ErrorCode::permission_denied,
               "the store cannot be opened or written: it must be a file of the user that runs "
-              "this, in a folder where that user may write (" +
+              "this, in a folder where that user may write; a copy of one can be copied there (" +
                   text + ")"};
     case SQLITE_CONSTRAINT: return {ErrorCode::conflict, text};
     case SQLITE_IOERR:
@@ -159,11 +159,17 @@ std::int64_t Database::last_row() const { return sqlite3_last_insert_rowid(handl
 Status Database::copy_to(const std::filesystem::path& file) {
   auto target = open(file, false);
   if (!target) return target.error();
+  // As the store itself: its owner's alone.
+  std::error_code error;
+  namespace fs = std::filesystem;
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, error);
+  if (error) return Error{ErrorCode::permission_denied, file.string() + ": " + error.message()};
   sqlite3_backup* backup = sqlite3_backup_init((*target)->handle_, "main", handle_, "main");
   if (backup == nullptr) return error_of((*target)->handle_);
   sqlite3_backup_step(backup, -1);
   if (sqlite3_backup_finish(backup) != SQLITE_OK) return error_of((*target)->handle_);
-  return ok_status();
+  // Without a log to look for, the copy can be read in a folder that cannot be written.
+  return (*target)->execute("PRAGMA journal_mode = DELETE");
 }
 
 Result<Transaction> Transaction::begin(Database& database) {

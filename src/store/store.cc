@@ -1,5 +1,7 @@
 #include "store/store.h"
 
+#include <algorithm>
+
 #include "base/small_file.h"
 #include "store/schema.h"
 #include "store/sqlite_store.h"
@@ -31,6 +33,22 @@ std::uintmax_t bytes_of(const std::filesystem::path& file) {
 Status check_not_emptied(const std::filesystem::path& file) {
   if (bytes_of(file) > 0 || bytes_of(log_of(file)) == 0) return ok_status();
   return damaged("it is empty or missing, and its log is not");
+}
+
+/// A text (a script, a configuration) was never a store; what is not even text may be one, damaged.
+Status check_no_text(const std::filesystem::path& file) {
+  constexpr std::size_t head_bytes = 16;  // a database's ends with a zero
+  constexpr std::uintmax_t text_bytes_max = 1 << 20;
+  if (bytes_of(file) > text_bytes_max) return ok_status();
+  const auto read = read_small_file(file, text_bytes_max);
+  if (!read || read->empty()) return ok_status();
+  const auto is_text = [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\t'; };
+  const std::string_view head = std::string_view(*read).substr(0, head_bytes);
+  const bool cut = std::string_view("SQLite format 3").starts_with(head);
+  if (cut || !std::all_of(head.begin(), head.end(), is_text)) return ok_status();
+  return Error{ErrorCode::invalid_argument,
+               "it is a text, another program's file, and was left as it is: --store names a file "
+               "of faultline's own"};
 }
 
 /// A store begins its life in its log: until that is written back for the first time, the database
@@ -108,6 +126,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file, Ac
   }
   if (const auto there = check_not_emptied(file); !there) return in_file(there.error(), file);
   if (const auto whole = check_log_came_along(file); !whole) return in_file(whole.error(), file);
+  if (const auto no_text = check_no_text(file); !no_text) return in_file(no_text.error(), file);
   auto database = sqlite::Database::open(file, read_only);
   if (!database) return database.error();
   if (const auto intact = check_intact(**database, file); !intact)

@@ -65,6 +65,21 @@ INSTANTIATE_TEST_SUITE_P(
           fs::remove_all(file.parent_path().string() + "-away");
         }));
 
+TEST_F(StoreTest, ATextIsAnotherProgramsFileAndNoDamagedStore) {
+  const auto code_of = [&](const std::string& bytes) {
+    std::ofstream(file_, std::ios::binary) << bytes;
+    const auto store = Store::open(file_, Access::read_only);
+    EXPECT_FALSE(store.ok());
+    EXPECT_EQ(read_bytes(file_), bytes) << "left as it is";
+    return store.ok() ? ErrorCode::internal : store.error().code;
+  };
+  EXPECT_EQ(code_of("#!/bin/sh\nexec faultline serve\n"), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of("x = 1\n"), ErrorCode::invalid_argument);
+  // Bytes are what became of a store, and so is the beginning of its own head.
+  EXPECT_EQ(code_of(std::string(5000, '\x01')), ErrorCode::corrupt);
+  EXPECT_EQ(code_of("SQLite form"), ErrorCode::corrupt);
+}
+
 TEST_F(StoreTest, ACopyWithoutItsLogIsNoNewStore) {
   auto store = open();
   ASSERT_TRUE(store->append_events({event(1)}).ok());

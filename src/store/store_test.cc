@@ -206,6 +206,34 @@ TEST_F(StoreTest, ABackupIsAWholeStore) {
   EXPECT_EQ((*copy)->events({}).value().size(), 1u);
 }
 
+TEST_F(StoreTest, ABackupIsItsOwnersAlone) {
+  ASSERT_TRUE(open()->backup(folder_ / "copy.db").ok());
+  EXPECT_EQ(fs::status(folder_ / "copy.db").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(StoreTest, ABackupCanBeReadInAFolderThatCannotBeWritten) {
+  const fs::path shelf = folder_ / "shelf";
+  fs::create_directory(shelf);
+  auto store = open();
+  ASSERT_TRUE(store->append_events({event(1)}).ok());
+  ASSERT_TRUE(store->backup(shelf / "copy.db").ok());
+  fs::permissions(shelf / "copy.db", fs::perms{0444});
+  fs::permissions(shelf, fs::perms{0555});
+  const bool root = ::geteuid() == 0;
+  if (root) {  // which can write everywhere
+    ASSERT_EQ(::seteuid(65534), 0);
+  }
+  const auto copy = Store::open(shelf / "copy.db", Access::read_only);
+  const auto events = copy ? (*copy)->events({}) : Result<std::vector<Event>>(copy.error());
+  if (root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
+  fs::permissions(shelf, fs::perms::owner_all);
+  ASSERT_TRUE(events.ok()) << events.error().message;
+  EXPECT_EQ(events->size(), 1u);
+}
+
 // The newest requests are those that say what holds now.
 TEST_F(StoreTest, GivesTheNewestRequestsInTheirOrder) {
   auto store = open();
