@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "adapters/agent_socket/agent_client.h"
 #include "adapters/http/health_client.h"
 #include "adapters/journal/journal_source.h"
 #include "adapters/local/state_folder.h"
@@ -51,6 +52,16 @@ std::string unreadable(const std::string& file, bool device) {
   const bool fits = device || (::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode));
   ::close(descriptor);
   return fits ? "" : "not a regular file";
+}
+
+/// A store that cannot be opened now may be as well as any: only damage is mended by a backup.
+std::string remedy_of_store(ErrorCode code, const std::string& as_its_user) {
+  switch (code) {
+    case ErrorCode::corrupt: return "move it aside and put back a backup";
+    case ErrorCode::permission_denied: return as_its_user;
+    case ErrorCode::invalid_argument: return "correct --store";
+    default: return "mend that; the store itself is not known to be damaged";
+  }
 }
 
 }  // namespace
@@ -118,13 +129,28 @@ DoctorCheck check_writable_folder(const std::string& name, const std::string& gi
 }
 
 DoctorCheck check_store(const std::string& file) {
+  const std::string as_its_user = "run doctor as the user that runs `faultline serve`";
+  struct stat about {};
+  if (::stat(file.c_str(), &about) != 0 && errno == EACCES)
+    return DoctorCheck::bad("store", "this user may not look into the folder of " + file,
+                            as_its_user);
   const auto store = Store::open(file, Access::read_only);
   if (store) return DoctorCheck::good("store", file + " is whole");
   if (store.error().code == ErrorCode::not_found) {
     return DoctorCheck::doubtful("store", file + " is not there yet",
                                  "`faultline serve` makes it at its first start");
   }
-  return DoctorCheck::bad("store", store.error().message, "move it aside and put back a backup");
+  return DoctorCheck::bad("store", store.error().message,
+                          remedy_of_store(store.error().code, as_its_user));
+}
+
+DoctorCheck check_agent_answers(const std::string& socket) {
+  AgentClient client;
+  const auto connected = client.connect(socket);
+  if (connected) return DoctorCheck::good("agent", "listens on " + socket);
+  return DoctorCheck::doubtful("agent", connected.error().message,
+                               "start `faultline agent`, if it should be up; `journalctl -u "
+                               "faultline-agent` says why it ended");
 }
 
 DoctorCheck check_certificate(const std::string& name, const std::string& file, Instant now) {

@@ -30,6 +30,8 @@ DoctorCheck check_catalog(const std::string& given);
 DoctorCheck check_kernel_log(const std::string& source);
 DoctorCheck check_writable_folder(const std::string& name, const std::string& folder);
 DoctorCheck check_store(const std::string& file);
+/// Whether an agent listens on its socket. That none is up is a warning.
+DoctorCheck check_agent_answers(const std::string& socket);
 
 /// That it is a certificate, and good at `now`.
 DoctorCheck check_certificate(const std::string& name, const std::string& file, Instant now);

@@ -12,9 +12,11 @@
 #include <fstream>
 #include <thread>
 
+#include "adapters/agent_socket/unix_door.h"
 #include "adapters/http/status_server.h"
 #include "adapters/local/state_folder.h"
 #include "adapters/pki/authority.h"
+#include "store/store.h"
 
 namespace faultline {
 namespace {
@@ -86,6 +88,59 @@ TEST_F(Doctor, AStoreThatIsDamagedFailsAndAMissingOneOnlyWarns) {
   EXPECT_EQ(check_store((folder_ / "none.db").string()).state, CheckState::warning);
   std::ofstream(folder_ / "junk.db") << std::string(5000, 'x');
   EXPECT_EQ(check_store((folder_ / "junk.db").string()).state, CheckState::failed);
+}
+
+TEST_F(Doctor, AStoreOfAnotherUserIsNotTakenForDamaged) {
+  const fs::path folder = folder_ / "theirs";
+  fs::create_directory(folder);
+  const std::string file = (folder / "faultline.db").string();
+  ASSERT_TRUE(Store::open(file, Access::read_write).ok());
+  EXPECT_EQ(check_store(file).state, CheckState::ok);
+  const auto theirs = [](const fs::path& path) {
+    ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+    if (::geteuid() == 0) {  // to root nothing is closed
+      ASSERT_EQ(::seteuid(65534), 0);
+    }
+  };
+  const auto expect_not_ours = [&](const std::string& file_name) {
+    const auto check = check_store(file_name);
+    EXPECT_EQ(check.state, CheckState::failed);
+    EXPECT_EQ(check.remedy, "run doctor as the user that runs `faultline serve`") << check.detail;
+    if (::getuid() == 0) {
+      ASSERT_EQ(::seteuid(0), 0);
+    }
+  };
+  theirs(file);
+  expect_not_ours(file);
+  theirs(folder);
+  expect_not_ours(file);
+  ASSERT_EQ(::chmod(folder.c_str(), 0700), 0);
+}
+
+TEST_F(Doctor, OnlyADamagedStoreIsReplacedByItsBackup) {
+  const std::string script = (folder_ / "start.sh").string();
+  std::ofstream(script) << "#!/bin/sh\nexec faultline serve\n";
+  EXPECT_EQ(check_store(script).remedy, "correct --store");
+  EXPECT_THAT(check_store(script).detail, HasSubstr("another program's file"));
+  const std::string junk = (folder_ / "junk.db").string();
+  std::ofstream(junk) << std::string(5000, '\x01');
+  EXPECT_EQ(check_store(junk).remedy, "move it aside and put back a backup");
+}
+
+TEST_F(Doctor, AnAgentThatListensIsWellAndADeadOneIsSaid) {
+  const std::string socket = (folder_ / "agent.sock").string();
+  const auto missing = check_agent_answers(socket);
+  EXPECT_EQ(missing.state, CheckState::warning);
+  EXPECT_THAT(missing.detail, HasSubstr(socket));
+  const ManualClock clock(now_);
+  Counters counters;
+  {
+    const auto door = UnixDoor::listen(socket, clock, counters);
+    ASSERT_TRUE(door.ok());
+    EXPECT_EQ(check_agent_answers(socket).state, CheckState::ok);
+  }
+  std::ofstream(folder_ / "left.sock") << "";  // of an agent that was killed: a name, no listener
+  EXPECT_EQ(check_agent_answers((folder_ / "left.sock").string()).state, CheckState::warning);
 }
 
 TEST_F(Doctor, AKernelLogIsThereOrSaysWhatToDo) {

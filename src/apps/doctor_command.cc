@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "adapters/agent_socket/socket_path.h"
 #include "adapters/pki/authority.h"
+#include "apps/catalog_path.h"
 #include "apps/config_file.h"
 #include "apps/doctor_checks.h"
 #include "apps/option_values.h"
@@ -93,6 +95,8 @@ void check_agent(const DoctorOptions& options, const ReachController& reach,
   for (const auto& source : agent.kernel_logs) checks.push_back(check_kernel_log(source));
   checks.push_back(check_writable_folder("agent state", agent.state));
   if (agent.node.empty()) agent.node = default_node();
+  checks.push_back(check_agent_answers(expand_socket_path(
+      agent.socket.empty() ? agent_socket_default : std::string_view(agent.socket), agent.node)));
   const TlsSetup tls = {agent.plain,  agent.tls_cert,  agent.tls_key,
                         agent.tls_ca, PeerRole::agent, agent.node};
   add_tls_checks(checks, tls, clock.now());
@@ -108,7 +112,7 @@ void check_agent(const DoctorOptions& options, const ReachController& reach,
     return;
   }
   const auto reached = reach(agent);
-  checks.push_back(reached ? DoctorCheck::good("controller", agent.controller + " took a heartbeat")
+  checks.push_back(reached ? DoctorCheck::good("controller", agent.controller + " answers")
                            : DoctorCheck::bad("controller", reached.error().message,
                                               "is `faultline serve` up, and --controller right?"));
 }
@@ -168,7 +172,7 @@ void add_doctor_command(CLI::App& app, DoctorOptions& options) {
       ->capture_default_str();
   command->add_option("--serve-config", options.serve_config, "The controller's configuration")
       ->capture_default_str();
-  command->add_option("--catalog", options.catalog, "Folder of the catalog");
+  command->add_option("--catalog", options.catalog, catalog_help);
   command->add_flag("--json", options.json, "Print JSON");
   expect_files(*command, {"--agent-config", "--serve-config"});
   expect_folders(*command, {"--catalog"});

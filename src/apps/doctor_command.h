@@ -25,7 +25,8 @@ struct DoctorOptions {
 
 void add_doctor_command(CLI::App& app, DoctorOptions& options);
 
-/// Reaches the controller as the agent would; made by main.cc, which knows the transport.
+/// Reaches the controller with the agent's certificates, unnoticed; made by main.cc, which knows
+/// the transport.
 using ReachController = std::function<Status(const AgentOptions&)>;
 
 /// Exit code 0 if nothing failed.

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "adapters/agent_socket/unix_door.h"
 #include "adapters/http/status_server.h"
 #include "adapters/local/state_folder.h"
 #include "adapters/pki/authority.h"
@@ -83,8 +84,8 @@ class DoctorCommand : public testing::Test {
         << tls(ca_, serve_cert_, serve_key_);
     options_.agent_config = folder + "/agent.toml";
     std::ofstream(options_.agent_config)
-        << "state = \"" << folder << "/agent\"\nkernel-log = \"" << folder
-        << "/kern.log\"\nno-nvml = true\n"
+        << "state = \"" << folder << "/agent\"\nsocket = \"" << folder
+        << "/%n.sock\"\nkernel-log = \"" << folder << "/kern.log\"\nno-nvml = true\n"
         << (node_.empty() ? "" : "node = \"" + node_ + "\"\n") << tls(ca_, agent_cert_, agent_key_);
   }
 
@@ -148,6 +149,19 @@ TEST_F(DoctorCommand, AGoodAgentIsApproved) {
     EXPECT_EQ(states_[name], "ok") << name << out_;
   EXPECT_EQ(states_.count("serve"), 0U);
   EXPECT_EQ(states_.count("scheduler"), 0U);
+}
+
+TEST_F(DoctorCommand, ADeadAgentIsSaidThoughItsControllerAnswers) {
+  EXPECT_EQ(doctor(true), exit_ok) << out_;
+  EXPECT_EQ(states_["controller"], "ok");
+  EXPECT_EQ(states_["agent"], "warning") << out_;
+  EXPECT_THAT(out_, HasSubstr((root_ / "n3.sock").string()));
+  const SystemClock clock;
+  Counters counters;
+  const auto door = UnixDoor::listen((root_ / "n3.sock").string(), clock, counters);
+  ASSERT_TRUE(door.ok());
+  EXPECT_EQ(doctor(true), exit_ok) << out_;
+  EXPECT_EQ(states_["agent"], "ok") << out_;
 }
 
 TEST_F(DoctorCommand, AnAgentsCertificateOnTheControllerFails) {

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "adapters/grpc/client.h"
+#include "adapters/grpc/reach.h"
 #include "adapters/nvml/nvml_child.h"
 #include "apps/agent_command.h"
 #include "apps/doctor_command.h"
@@ -34,13 +35,17 @@ Result<std::string> operate_remotely(const PersonOptions& options, const std::st
   return operate(controller, request, target, clock);
 }
 
+ControllerAddress controller_of(const AgentOptions& options) {
+  ControllerAddress controller{options.controller, {}};
+  if (!options.plain) controller.tls = TlsFiles{options.tls_ca, options.tls_cert, options.tls_key};
+  return controller;
+}
+
 /// The agent's way to the controller.
 Result<std::unique_ptr<Uplink>> make_uplink(const AgentOptions& options, const Clock& clock,
                                             Counters& counters) {
   GrpcUplinkOptions uplink;
-  uplink.controller.address = options.controller;
-  if (!options.plain)
-    uplink.controller.tls = TlsFiles{options.tls_ca, options.tls_cert, options.tls_key};
+  uplink.controller = controller_of(options);
   uplink.node = options.node;
   uplink.warn = [](const std::string& text) { spdlog::warn("{}", text); };
   const auto seed = static_cast<std::uint64_t>(clock.now().time_since_epoch().count()) ^
@@ -49,13 +54,9 @@ Result<std::unique_ptr<Uplink>> make_uplink(const AgentOptions& options, const C
       std::make_unique<GrpcUplink>(std::move(uplink), clock, Rng(seed), counters));
 }
 
-/// As the agent would: connect and have one heartbeat taken.
+/// With the agent's certificates, but not in its name.
 Status reach_controller(const AgentOptions& options) {
-  const SystemClock clock;
-  Counters counters;
-  auto uplink = make_uplink(options, clock, counters);
-  if (!uplink) return uplink.error();
-  return uplink.value()->heartbeat(clock.now(), {});
+  return reach(controller_of(options), SystemClock());
 }
 
 struct Options {
