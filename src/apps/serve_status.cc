@@ -1,6 +1,24 @@
 #include "apps/serve_status.h"
 
 namespace faultline {
+namespace {
+
+/// A counter's name is all that it says of itself; whose it is, and since when, is worth a word.
+std::string help_of(const Metric& metric, const std::string& whose) {
+  const bool grows = metric.type == MetricType::counter;
+  return "What " + whose + (grows ? " counts since its start: " : " says of now: ") + metric.help;
+}
+
+/// What an agent counts is an agent_... on the page. Where it has a counter of that name as well,
+/// the prefix is said once more: two counters are never one series.
+std::string name_of_agents(const std::string& name, const CounterValues& of_node) {
+  if (name.starts_with("agent_")) return name;
+  std::string shown = "agent_" + name;
+  while (of_node.contains(shown)) shown.insert(0, "agent_");
+  return shown;
+}
+
+}  // namespace
 
 Health ServeStatus::health() {
   const ControllerHealth state = controller_.health();
@@ -20,12 +38,15 @@ Health ServeStatus::health() {
   return health;
 }
 
-std::vector<Metric> ServeStatus::metrics() {
-  const ControllerHealth state = controller_.health();
-  std::vector<Metric> all = metrics_of(counters_.snapshot());
-  for (const auto& [node, values] : controller_.agent_counters().by_node()) {
+std::vector<Metric> status_metrics(const ControllerHealth& state, const CounterValues& own,
+                                   const std::map<std::string, CounterValues>& agents,
+                                   Instant now) {
+  std::vector<Metric> all = metrics_of(own);
+  for (auto& metric : all) metric.help = help_of(metric, "the controller");
+  for (const auto& [node, values] : agents) {
     for (auto& metric : metrics_of(values)) {
-      if (!metric.name.starts_with("agent_")) metric.name = "agent_" + metric.name;
+      metric.help = help_of(metric, "the node's agent");
+      metric.name = name_of_agents(metric.name, values);
       metric.samples.front().labels = {{"node", node}};
       all.push_back(std::move(metric));
     }
@@ -40,11 +61,16 @@ std::vector<Metric> ServeStatus::metrics() {
   gauge("inbox_events", "Events stored and not judged yet",
         static_cast<double>(state.inbox_events));
   const double age = known(state.view_taken_at)
-                         ? std::chrono::duration<double>(clock_.now() - state.view_taken_at).count()
+                         ? std::chrono::duration<double>(now - state.view_taken_at).count()
                          : -1;
   gauge("scheduler_view_age_seconds",
         "Age of the last answer of the scheduler; -1 if there was none", age);
   return all;
+}
+
+std::vector<Metric> ServeStatus::metrics() {
+  return status_metrics(controller_.health(), counters_.snapshot(),
+                        controller_.agent_counters().by_node(), clock_.now());
 }
 
 }  // namespace faultline

@@ -8,6 +8,11 @@
 
 namespace faultline {
 
+/// The page of metrics: what the controller counts, what each node's agent does, by node, and how
+/// the controller is. No series stands on it twice, whatever names the agents send.
+std::vector<Metric> status_metrics(const ControllerHealth& state, const CounterValues& own,
+                                   const std::map<std::string, CounterValues>& agents, Instant now);
+
 /// Asked from the status server's thread while the controller works on another: what it reads locks
 /// itself, and the rest is const.
 class ServeStatus final : public StatusSource {
