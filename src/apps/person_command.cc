@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "adapters/grpc/peer.h"
 #include "apps/option_values.h"
 #include "apps/output.h"
 #include "base/clock.h"
@@ -100,6 +101,33 @@ Result<std::string> ask_through_store(const std::string& verb, const std::string
                                            ": it will when `faultline serve` runs"};
 }
 
+/// Without certificates there is no way to another machine, and only --plain is one on this.
+Status check_way(const PersonOptions& options) {
+  if (options.controller.empty()) return ok_status();
+  const bool here = is_loopback(options.controller);
+  if (options.plain && here) return ok_status();
+  const bool all_tls =
+      !options.tls_cert.empty() && !options.tls_key.empty() && !options.tls_ca.empty();
+  if (!options.plain && all_tls) return ok_status();
+  return wrong(here ? "give --tls-cert, --tls-key and --tls-ca, or --plain on the same machine"
+                    : "--tls-cert, --tls-key and --tls-ca are needed off loopback; `faultline pki "
+                      "issue --role operator` makes them");
+}
+
+/// The answer for people: the rulings of a return begin with the ruling's name.
+std::string in_words(const std::string& verb, const std::string& target,
+                     const std::string& answer) {
+  if (verb != "return") return answer;
+  const std::pair<std::string_view, std::string> words[] = {
+      {"act: ", target + " goes back to the scheduler: "},
+      {"ask: ", target + " goes back once a person approves it (`faultline actions`): "},
+      {"hold: ", target + " is not given back now: "},
+      {"deny: ", target + " is not given back: "}};
+  for (const auto& [ruling, said] : words)
+    if (answer.starts_with(ruling)) return said + answer.substr(ruling.size());
+  return answer;
+}
+
 }  // namespace
 
 void add_person_commands(CLI::App& app, PersonOptions& options) {
@@ -135,6 +163,7 @@ int person_main(const std::string& verb, const PersonOptions& options,
   if (!ours) return -1;
   const auto target = target_of(verb, options);
   if (!target) return fail(target.error());
+  if (const auto way = check_way(options); !way) return fail(way.error());
   const auto answer = options.controller.empty() ? ask_through_store(verb, *target, options)
                                                  : remote(options, verb, *target);
   if (!answer) return fail(answer.error());
@@ -145,7 +174,7 @@ int person_main(const std::string& verb, const PersonOptions& options,
                          {"answer", *answer},
                          {"accepted", kind == AnswerKind::taken}});
   } else {
-    print(*answer + "\n");
+    print(in_words(verb, *target, *answer) + "\n");
   }
   if (kind == AnswerKind::not_found) return exit_not_found;
   return kind == AnswerKind::refused ? exit_failed : exit_ok;

@@ -48,7 +48,8 @@ class PersonCommand : public testing::Test {
     int code = exit_usage;
     try {
       app.parse(words);
-      code = person_main(verb, person, {});
+      code = person_main(verb, person,
+                         [](const auto&...) { return Result<std::string>("denied from afar"); });
       if (code < 0 && verb == "repair-record") code = repair_main(query);
       if (code < 0) code = query_main(verb, query);
     } catch (const CLI::ParseError& error) {
@@ -89,6 +90,32 @@ TEST_F(PersonCommand, TheAnswerDecidesTheExitCode) {
   EXPECT_EQ(asked("hold: n3 is not drained", {"return", "n3"}), exit_failed);
   EXPECT_EQ(asked("not found: no decision d-1", {"approve", "d-1"}), exit_not_found);
   EXPECT_EQ(out_, "not found: no decision d-1\n");
+}
+
+TEST_F(PersonCommand, AReturnIsAnsweredInWords) {
+  EXPECT_EQ(asked("act: asked for by root(0)", {"return", "n3"}), exit_ok);
+  EXPECT_EQ(out_, "n3 goes back to the scheduler: asked for by root(0)\n");
+  EXPECT_EQ(asked("hold: too many at once", {"return", "n3"}), exit_failed);
+  EXPECT_EQ(out_, "n3 is not given back now: too many at once\n");
+  EXPECT_EQ(asked("act: asked for by root(0)", {"return", "n3", "--json"}), exit_ok);
+  EXPECT_THAT(out_, HasSubstr("\"answer\": \"act: asked for by root(0)\""));
+}
+
+TEST_F(PersonCommand, AnotherMachineIsAskedWithCertificatesAlone) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"deny", "d-1", "--controller", "10.1.1.1:9176"},
+           {"deny", "d-1", "--controller", "10.1.1.1:9176", "--plain"},
+           {"deny", "d-1", "--controller", "10.1.1.1:9176", "--tls-cert", "x", "--tls-key", "x"}}) {
+    EXPECT_EQ(faultline(words), exit_usage);
+    EXPECT_THAT(err_, HasSubstr("--tls-cert, --tls-key and --tls-ca are needed off loopback"));
+  }
+  EXPECT_EQ(faultline({"deny", "d-1", "--controller", "127.0.0.1:9176"}), exit_usage);
+  EXPECT_THAT(err_, HasSubstr("or --plain on the same machine"));
+  EXPECT_EQ(faultline({"deny", "d-1", "--controller", "127.0.0.1:9176", "--plain"}), exit_ok);
+  EXPECT_EQ(faultline({"deny", "d-1", "--controller", "10.1.1.1:9176", "--tls-cert", "x",
+                       "--tls-key", "x", "--tls-ca", "x"}),
+            exit_ok);
+  EXPECT_EQ(out_, "denied from afar\n");
 }
 
 TEST_F(PersonCommand, ASilenceIsKeptWithWhoAndWhy) {
@@ -208,6 +235,47 @@ TEST_F(RepairRecord, HoldsThePartTheFaultTheLinesAndTheTests) {
     EXPECT_THAT(out_, testing::Not(HasSubstr("another node")));
   }
   EXPECT_THAT(out_, HasSubstr("\"evidence_retired\": 1"));
+}
+
+TEST_F(RepairRecord, KeepsThePersonsNotesWhenTheNodeIsBack) {
+  const Instant at = SystemClock().now();
+  const auto put = [&](NodePhase phase, const std::string& by, const std::string& note) {
+    ASSERT_TRUE(store_->put_node_state({"n3", phase, at, by, "v-1", "a-1", {}, note}).ok());
+  };
+  put(NodePhase::in_repair, "ann(1000)", "board is here");
+  put(NodePhase::in_repair, "ann(1000)", "board is here");
+  put(NodePhase::returned, "faultline", "n3 is resumed");
+  ASSERT_EQ(faultline({"repair-record", "n3"}), exit_ok) << err_;
+  EXPECT_THAT(out_, HasSubstr("note     RMA 4711  (in repair since "));
+  EXPECT_THAT(out_, HasSubstr("note     board is here  (in repair since "));
+  EXPECT_EQ(out_.find("board is here"), out_.rfind("board is here")) << "noted once";
+  EXPECT_THAT(out_, HasSubstr("by ann(1000)"));
+  EXPECT_THAT(out_, HasSubstr("\n         n3 is resumed\n"));
+  ASSERT_EQ(faultline({"repair-record", "n3", "--json"}), exit_ok);
+  EXPECT_THAT(out_, HasSubstr("\"note\": \"RMA 4711\""));
+}
+
+TEST_F(RepairRecord, ANoteIsAPersonsAndOfThisFault) {
+  const Instant at = SystemClock().now();
+  // A repair without a note has that of the drain; a failed test is no person; the next fault is
+  // another repair.
+  for (const NodeState& state : std::vector<NodeState>{
+           {"n3", NodePhase::drained, at, "faultline", "v-1", "a-1", {}, "n3 is drained"},
+           {"n3", NodePhase::in_repair, at, "bob(1001)", "v-1", "a-1", {}, "n3 is drained"},
+           {"n3", NodePhase::in_repair, at, "faultline", "v-1", "a-1", {}, "exit code 1"}}) {
+    ASSERT_TRUE(store_->put_node_state(state).ok());
+  }
+  ASSERT_EQ(faultline({"repair-record", "n3"}), exit_ok) << err_;
+  EXPECT_THAT(out_, testing::Not(HasSubstr("note     n3 is drained")));
+  EXPECT_THAT(out_, testing::Not(HasSubstr("note     exit code 1")));
+  Verdict next = store_->verdict("v-1").value().value();
+  next.id = "v-2";
+  ASSERT_TRUE(store_->put_verdict(next).ok());
+  ASSERT_TRUE(
+      store_->put_node_state({"n3", NodePhase::drained, at, "faultline", "v-2", "a-2", {}, "again"})
+          .ok());
+  ASSERT_EQ(faultline({"repair-record", "n3"}), exit_ok) << err_;
+  EXPECT_THAT(out_, testing::Not(HasSubstr("RMA 4711")));
 }
 
 TEST_F(RepairRecord, IsNotFoundForANodeWithNothingAgainstIt) {

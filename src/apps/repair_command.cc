@@ -31,6 +31,7 @@ struct RepairRecord {
   std::size_t evidence_retired = 0;     // no longer kept
   std::map<std::string, Board> boards;  // by PCI address
   std::vector<ActionRecord> acts;       // on the node since the fault, oldest first
+  std::vector<NodeState> notes;         // what people noted of this repair, oldest first
 };
 
 Error nothing_known(const std::string& node) {
@@ -79,6 +80,22 @@ Status add_acts(Store& store, RepairRecord& record) {
   return ok_status();
 }
 
+/// The present state keeps the newest note alone, whoever wrote it; a person's is in the history.
+Status add_notes(Store& store, RepairRecord& record) {
+  const auto history = store.node_history(record.state.node);
+  if (!history) return history.error();
+  // The node has been there for longer than its history is kept.
+  if (history->empty() && record.state.in_persons_repair() && !record.state.note.empty())
+    record.notes.push_back(record.state);
+  std::string before;
+  for (const auto& state : *history) {
+    const bool said = state.in_persons_repair() && state.note != before && !state.note.empty();
+    if (said && state.verdict == record.state.verdict) record.notes.push_back(state);
+    before = state.note;
+  }
+  return ok_status();
+}
+
 Result<RepairRecord> read_record(Store& store, const std::string& node) {
   RepairRecord record;
   auto state = state_of(store, node);
@@ -90,6 +107,7 @@ Result<RepairRecord> read_record(Store& store, const std::string& node) {
   record.verdict = **verdict;
   FAULTLINE_TRY(add_evidence(store, record));
   FAULTLINE_TRY(add_acts(store, record));
+  FAULTLINE_TRY(add_notes(store, record));
   return record;
 }
 
@@ -106,8 +124,13 @@ json json_of(const RepairRecord& record, const Cause* cause) {
                     {"intended_at", to_text(act.intended_at)},
                     {"outcome", act.outcome ? to_json(*act.outcome) : json(nullptr)}});
   }
+  json notes = json::array();
+  for (const auto& noted : record.notes)
+    notes.push_back(
+        {{"note", noted.note}, {"by", noted.by}, {"in_repair_since", to_text(noted.since)}});
   return {{"node", record.state.node},
           {"state", to_json(record.state)},
+          {"notes", std::move(notes)},
           {"gpus", std::move(gpus)},
           {"cause",
            {{"id", record.verdict.cause},
@@ -126,7 +149,12 @@ std::string text_of(const RepairRecord& record, const Cause* cause) {
   std::string text = "node     " + record.state.node + "  " +
                      std::string(to_text(record.state.phase)) + " since " +
                      to_text(record.state.since) + ", by " + record.state.by + "\n";
-  if (!record.state.note.empty()) text += "note     " + record.state.note + "\n";
+  if (!record.state.note.empty() && !record.state.in_persons_repair())
+    text += "         " + record.state.note + "\n";
+  for (const auto& noted : record.notes) {
+    text += "note     " + noted.note + "  (in repair since " + to_text(noted.since) + ", by " +
+            noted.by + ")\n";
+  }
   for (const auto& [address, board] : record.boards) {
     text += "gpu      " + address + "  uuid " + or_unknown(board.uuid) + "  serial " +
             or_unknown(board.serial) + "\n";
@@ -155,7 +183,7 @@ void add_repair_command(CLI::App& app, QueryOptions& options) {
       "repair-record",
       "What to send to the vendor of a broken node: part, fault, raw lines, tests");
   add_store_options(*command, options);
-  command->add_option("--catalog", options.catalog, "Folder of the catalog")->check(folder_path());
+  command->add_option("--catalog", options.catalog, catalog_help)->check(folder_path());
   command->add_option("NODE", options.id, "As the scheduler spells it")->required();
   command->footer(
       "Examples:\n  faultline repair-record n3 > n3.txt\n  faultline repair-record n3 --json | jq "

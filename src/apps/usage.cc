@@ -41,6 +41,21 @@ std::pair<const CLI::App*, std::string> deepest(const CLI::App& app) {
   return {at, words};
 }
 
+bool has_option(const CLI::App& command, const std::string& name) {
+  const auto names = long_options(command);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Of an option that stands before the verb it belongs to: "; it follows the verb: ...". Else "".
+std::string follows_verb(const CLI::App& app, const CLI::App& verb, const std::string& name) {
+  if (&verb != &app && has_option(verb, name))
+    return "; it follows the verb: faultline " + verb.get_name() + " --" + name;
+  if (&verb != &app) return "";
+  const auto verbs = app.get_subcommands(
+      [&](const CLI::App* each) { return !each->get_group().empty() && has_option(*each, name); });
+  return verbs.empty() ? "" : "; it follows a verb: `" + app.get_name() + " --help` lists them";
+}
+
 bool value_is_wrong(const CLI::ParseError& error) {
   return dynamic_cast<const CLI::ValidationError*>(&error) != nullptr ||
          dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
@@ -92,6 +107,8 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string& word = option != extras.end() ? *option : extras.front();
   if (!word.starts_with("--")) return wrong(in_quotes(word) + " has no meaning here" + help);
   const std::string name = word.substr(2, word.find('=') - 2);
+  if (const auto after = follows_verb(app, *verb, name); !after.empty())
+    return wrong("no option " + in_quotes("--" + name) + " here" + after);
   const std::string meant = nearest(name, long_options(*verb));
   return wrong("no option " + in_quotes("--" + name) +
                (meant.empty() ? help : "; did you mean '--" + meant + "'?"));

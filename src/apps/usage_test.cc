@@ -63,6 +63,15 @@ TEST_F(Usage, AnUnknownOptionIsNamedWithTheNearestOne) {
   EXPECT_THAT(parse({"--listn"}), HasSubstr("no option '--listn'"));
 }
 
+TEST_F(Usage, AnOptionBeforeItsVerbIsToldWhereItBelongs) {
+  EXPECT_EQ(parse({"--listen", "x:1", "serve"}),
+            "no option '--listen' here; it follows the verb: faultline serve --listen");
+  EXPECT_EQ(parse({"--listen=x:1", "serve"}),
+            "no option '--listen' here; it follows the verb: faultline serve --listen");
+  EXPECT_EQ(parse({"--listen", "x:1"}),
+            "no option '--listen' here; it follows a verb: `faultline --help` lists them");
+}
+
 TEST_F(Usage, AMissingVerbIsAskedFor) {
   EXPECT_EQ(parse({}), "a verb is missing; `faultline --help` lists what there is");
   EXPECT_EQ(parse({"pki"}), "a verb is missing; `faultline pki --help` lists what there is");
