@@ -39,9 +39,17 @@ std::string what_it_saw(const Proposal& proposal, const PolicyInput& input) {
 std::string passed_text(const Proposal& proposal, const PolicyInput& input) {
   const bool untested = proposal.action.kind == ActionKind::requeue_excluding &&
                         stands_on_words(input.verdict) && !input.tests.configured;
-  if (!untested) return "all guards passed";
-  return "all guards passed; only the job says so and no node test is configured: " +
-         proposal.node + " stays in service for other jobs";
+  const Attempt* attempt =
+      proposal.action.attempt ? input.view.attempt(*proposal.action.attempt) : nullptr;
+  std::string text = "all guards passed";
+  if (proposal.action.kind == ActionKind::requeue_excluding && attempt != nullptr &&
+      !can_be_requeued(*attempt))
+    text += "; " + attempt->id.text() + " itself cannot be requeued, its array goes on without " +
+            proposal.node;
+  if (untested)
+    text += "; only the job says so and no node test is configured: " + proposal.node +
+            " stays in service for other jobs";
+  return text;
 }
 
 Decision rule(const Proposal& proposal, const PolicyInput& input) {

@@ -26,6 +26,26 @@ Reason requeue_reason(const Scenario& scenario) {
   return reason_of(scenario, ActionKind::requeue_excluding);
 }
 
+TEST(PolicyDetails, SayThatTheAttemptItselfCannotBeRequeued) {
+  Scenario s;
+  s.view.attempts[0].array_job = "70";
+  Attempt waits;
+  waits.id = {"70", 0};
+  waits.array_job = "70";
+  waits.state = AttemptState::pending;
+  s.view.attempts.push_back(waits);
+  const auto detail = [&] {
+    for (const auto& decision : decide(s.input())) {
+      if (decision.action.kind == ActionKind::requeue_excluding) return decision.detail;
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(detail(), "all guards passed");
+  s.view.attempts[0].restartable = false;
+  EXPECT_EQ(detail(),
+            "all guards passed; 7#0 itself cannot be requeued, its array goes on without n3");
+}
+
 TEST(Policy, FiftyNodesWithOneCauseInAMinuteAreNotDrained) {
   Scenario s;
   s.view.nodes.clear();
