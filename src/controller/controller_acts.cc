@@ -30,8 +30,10 @@ bool goes_first(const Decision& a, const Decision& b) {
 
 void log(const Decision& decision, const Outcome& outcome) {
   const auto commands = outcome.commands.empty() ? "" : "; $ " + join(outcome.commands, "; $ ");
-  spdlog::info("{} {} {}: {}, {}", decision.id, to_text(decision.action.kind),
-               decision.action.subject.text(), to_text(outcome.status),
+  const auto status =  // of a dry run nobody wants to read "done"
+      decision.ruling == Ruling::act ? std::string(to_text(outcome.status)) + ", " : "";
+  spdlog::info("{} {} {}: {}{}", decision.id, to_text(decision.action.kind),
+               decision.action.subject.text(), status,
                printable(outcome.detail + commands, outcome_bytes_max));
 }
 
