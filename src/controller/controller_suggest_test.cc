@@ -166,6 +166,7 @@ TEST_F(ControllerSuggestTest, WhatABolderLifeDecidedIsLeftAlone) {
     bold.ruling = Ruling::act;
     bold.reason = Reason::all_guards_passed;
     bold.mode = Mode::act;
+    bold.action.dry_run = false;
     ASSERT_TRUE(store->put_decision(bold).ok());
   }
   run([&](Controller&, FakeCluster&) { clock_.sleep(seconds{1}); },
