@@ -162,8 +162,15 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_all() {
   target_on_excluded_ = std::any_of(jobs->begin(), jobs->end(), [&](const auto& job) {
     return is_target(job) && on_excluded_node(job);
   });
-  set_up_ = std::all_of(jobs->begin(), jobs->end(),
-                        [&](const auto& job) { return !is_target(job) || is_set_up(job); });
+  const bool found =
+      std::any_of(jobs->begin(), jobs->end(), [&](const auto& job) { return is_target(job); });
+  set_up_ = found && std::all_of(jobs->begin(), jobs->end(), [&](const auto& job) {
+              return !is_target(job) || is_set_up(job);
+            });
+  // A task that was requeued stands for a moment in its array's record, "2_[1-3]". Whoever is not
+  // seen through then stays held.
+  if (!found && !requeued_.empty())
+    return Step{Progress::waiting, "job " + action_.attempt->job + " is being requeued"};
   Step all{Progress::done, ""};
   std::string refusal = "slurmctld does not know job " + action_.attempt->job + " (any more)";
   for (const auto& job : *jobs) {
