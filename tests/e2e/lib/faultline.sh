@@ -3,9 +3,9 @@
 # test writes into. Needs lib/check.sh. All under $work; all that is started is stopped by its process id.
 
 : "${FAULTLINE:?path of the faultline program}"
-# Two free ports, next to each other, below those that the kernel gives to clients.
+# Two free ports, next to each other, below those that the kernel gives to clients and above those of the Slurm beside it.
 free_ports() {
-  local port=$((20000 + $$ % 400 * 20)) taken
+  local port=$((28000 + $$ % 400 * 10)) taken
   taken=$(ss -Htan | awk '{print $4}')
   while grep -qE ":($port|$((port + 1)))\$" <<<"$taken"; do port=$((port + 2)); done
   echo "$port"
