@@ -77,6 +77,34 @@ TEST_F(SlurmArrays, ASiblingThatRunsThereAndCannotBeRequeuedIsNamed) {
   expect_moved("5");
 }
 
+TEST_F(SlurmArrays, ATaskThatStandsAmongTheWaitingOnesAfterItsRequeueIsNotLeftHeld) {
+  slurm_.jobs["6"].requeue = slurm_.jobs["2"].requeue = true;
+  std::optional<FakeSlurm::Job> merged;
+  int looks = 0;
+  slurm_.after = [&](int) -> std::optional<Error> {
+    if (!merged && !slurm_.log.empty() && slurm_.log.back() == "scontrol requeuehold 2_1") {
+      merged = slurm_.jobs["6"];
+      slurm_.jobs.erase("6");
+      slurm_.jobs["2"].tasks = "1-4%1";
+      EXPECT_EQ(look(requeue("2_1"))->status, OutcomeStatus::unknown) << "another life, just now";
+    } else if (merged && ++looks == 4) {
+      slurm_.jobs["6"] = *merged;
+      slurm_.jobs["2"].tasks = "2-4%1";
+    }
+    return std::nullopt;
+  };
+  EXPECT_DONE(run(requeue("2_1")));
+  expect_moved("6");
+  EXPECT_GE(looks, 4);
+}
+
+TEST_F(SlurmArrays, AnotherTaskAmongTheWaitingOnesIsNobodysRequeue) {
+  slurm_.jobs.erase("6");
+  slurm_.jobs["2"].tasks = "0,2-4,11-19%1";
+  EXPECT_DONE(run(requeue("2_1")));
+  EXPECT_DONE(look(requeue("2_1")));
+}
+
 TEST_F(SlurmArrays, AKilledExclusionIsFinishedByTheNextLife) {
   for (int last = 1;; ++last) {
     slurm_.jobs["2"].excluded = "n8";

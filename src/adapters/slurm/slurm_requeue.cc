@@ -33,6 +33,23 @@ std::string control_target(const SlurmJob& job) {
   return job.het_job.empty() ? update_target(job) : job.het_job;
 }
 
+/// Whether the tail "2_[1-3,7,10-20:2]" has the task "2_2". A step may say yes to too many.
+bool tail_has(const SlurmJob& tail, std::string_view task_id) {
+  const auto prefix = tail.array_job + "_";
+  if (!task_id.starts_with(prefix)) return false;
+  const auto task = parse_number<std::uint32_t>(task_id.substr(prefix.size()));
+  const auto ranges = split(tail.array_tasks, ',');
+  return task && std::any_of(ranges.begin(), ranges.end(), [&](std::string_view range) {
+           range = range.substr(0, range.find(':'));
+           const auto dash = range.find('-');
+           const auto first = parse_number<std::uint32_t>(range.substr(0, dash));
+           const auto last = dash == std::string_view::npos
+                                 ? first
+                                 : parse_number<std::uint32_t>(range.substr(dash + 1));
+           return first && last && *first <= *task && *task <= *last;
+         });
+}
+
 const std::string& leader(const SlurmJob& job) {
   return job.het_job.empty() ? job.number : job.het_job;
 }
@@ -138,6 +155,8 @@ Outcome SlurmRequeue::inspect_without_target(const std::vector<SlurmJob>& jobs,
       return outcome(OutcomeStatus::failed, job.id + " is not kept off " + join(action_.nodes, ","),
                      true);
   }
+  if (stands_in_tail(jobs))
+    return outcome(OutcomeStatus::unknown, action_.attempt->job + " is being requeued", true);
   const auto kept = kept_away(jobs);
   return outcome(kept.empty() ? OutcomeStatus::failed : OutcomeStatus::done,
                  kept + refusal + staying(jobs));
@@ -167,10 +186,6 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_all() {
   set_up_ = found && std::all_of(jobs->begin(), jobs->end(), [&](const auto& job) {
               return !is_target(job) || is_set_up(job);
             });
-  // A task that was requeued stands for a moment in its array's record, "2_[1-3]". Whoever is not
-  // seen through then stays held.
-  if (!found && !requeued_.empty())
-    return Step{Progress::waiting, "job " + action_.attempt->job + " is being requeued"};
   Step all{Progress::done, ""};
   std::string refusal = "slurmctld does not know job " + action_.attempt->job + " (any more)";
   for (const auto& job : *jobs) {
@@ -199,6 +214,7 @@ SlurmRequeue::Step SlurmRequeue::without_target(const std::vector<SlurmJob>& job
       std::any_of(jobs.begin(), jobs.end(), [&](const auto& job) { return lacks_exclusion(job); });
   if (open || siblings.progress == Progress::waiting)
     return {Progress::waiting, refusal + "; its array is being given the exclusion"};
+  if (stands_in_tail(jobs)) return {Progress::waiting, action_.attempt->job + " is being requeued"};
   const auto kept = kept_away(jobs);
   return {kept.empty() ? Progress::refused : Progress::done, kept + refusal + staying(jobs)};
 }
@@ -412,6 +428,14 @@ bool SlurmRequeue::is_target(const SlurmJob& job) const {
   if (job.id == wanted) return true;
   // Any component stands for the whole heterogeneous set.
   return !job.het_job.empty() && job.het_job == base_job(wanted);
+}
+
+/// A task that was requeued may stand for a moment in the one record of the tasks that wait; it is
+/// held then, and must not be left so.
+bool SlurmRequeue::stands_in_tail(const std::vector<SlurmJob>& jobs) const {
+  return std::any_of(jobs.begin(), jobs.end(), [&](const SlurmJob& job) {
+    return !job.array_tasks.empty() && tail_has(job, action_.attempt->job);
+  });
 }
 
 /// A waiting task of the same array that could still be put on one of the nodes.

@@ -55,6 +55,7 @@ class SlurmRequeue {
   [[nodiscard]] bool on_excluded_node(const SlurmJob& job) const;
   [[nodiscard]] std::string asked_for(const SlurmJob& job) const;
   [[nodiscard]] bool is_target(const SlurmJob& job) const;
+  [[nodiscard]] bool stands_in_tail(const std::vector<SlurmJob>& jobs) const;
   [[nodiscard]] bool lacks_exclusion(const SlurmJob& job) const;
   [[nodiscard]] bool is_brought_away(const SlurmJob& job) const;
   [[nodiscard]] std::string kept_away(const std::vector<SlurmJob>& jobs) const;
