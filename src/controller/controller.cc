@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "model/names.h"
+#include "policy/words.h"
 #include "store/dry_run.h"
 
 namespace faultline {
@@ -105,10 +106,9 @@ Status Controller::take_events(const std::string& node, std::vector<Event> event
   const Instant now = clock_.now();
   std::erase_if(events, [&](const Event& event) {
     // A job may name another node, the one that was lost: its words alone drain none.
-    const bool of_job =
-        event.source == EventSource::job_log || event.source == EventSource::launcher;
-    const bool foreign = event.reporter != node ||
-                         (!of_job && concerns_node(event.subject) && event.subject.node != node);
+    const bool foreign =
+        event.reporter != node || (!spoken_by_job(event.source) && concerns_node(event.subject) &&
+                                   event.subject.node != node);
     if (foreign) counters_.add("controller_foreign_events_total");
     return foreign;
   });

@@ -23,10 +23,6 @@ bool independent(EventSource source) {
   return false;
 }
 
-bool spoken_by_job(EventSource source) {
-  return source == EventSource::job_log || source == EventSource::launcher;
-}
-
 /// A broken program cannot be told from a broken node by its own words, unless they name hardware.
 bool names_hardware(const Cause* cause) {
   if (cause == nullptr || !concerns_node(cause->remedy)) return false;
@@ -45,6 +41,10 @@ bool has_failed(AttemptState state) {
 }
 
 }  // namespace
+
+bool spoken_by_job(EventSource source) {
+  return source == EventSource::job_log || source == EventSource::launcher;
+}
 
 bool has_independent_witness(const Verdict& verdict) {
   return std::any_of(verdict.witnesses.begin(), verdict.witnesses.end(), independent);

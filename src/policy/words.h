@@ -12,6 +12,9 @@ namespace faultline {
 /// True if somebody says so whose words no job can write.
 bool has_independent_witness(const Verdict& verdict);
 
+/// What a job prints, or its launcher says of it.
+bool spoken_by_job(EventSource source);
+
 /// True if a job says so and nobody else.
 bool stands_on_words(const Verdict& verdict);
 
