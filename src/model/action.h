@@ -80,6 +80,7 @@ struct Action {
   Subject subject;                   // drain, test, return: node; requeue, hold: job
   std::optional<AttemptId> attempt;  // requeue, hold: the attempt that failed
   std::vector<std::string> nodes;    // requeue_excluding: nodes to exclude
+  std::vector<std::string> keep;     // requeue_excluding: healthy nodes that the attempt had
   std::string
       reason;  // "faultline:a-... gpu.ecc_uncorrectable"; written where the scheduler keeps reasons
   Duration deadline{std::chrono::seconds{30}};

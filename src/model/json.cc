@@ -122,6 +122,7 @@ json to_json(const Action& action) {
           {"subject", action.subject.text()},
           {"attempt", attempt_or_null(action.attempt)},
           {"nodes", action.nodes},
+          {"keep", action.keep},
           {"reason", action.reason},
           {"deadline_ms",
            std::chrono::duration_cast<std::chrono::milliseconds>(action.deadline).count()},
@@ -138,6 +139,7 @@ Result<Action> action_from_json(const json& object) {
   read.subject("subject", action.subject);
   read.attempt("attempt", action.attempt);
   read.texts("nodes", action.nodes);
+  read.texts_if_present("keep", action.keep);
   read.text("reason", action.reason);
   read.integer("deadline_ms", deadline_ms);
   read.boolean("dry_run", action.dry_run);

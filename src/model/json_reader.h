@@ -94,6 +94,10 @@ class JsonReader {
       out.push_back(item.get_ref<const std::string&>());
     }
   }
+  /// Absent in what an older program wrote: stays empty.
+  void texts_if_present(const char* key, std::vector<std::string>& out) {
+    if (!member(key).is_null()) texts(key, out);
+  }
   void subject(const char* key, Subject& out) {
     std::string words;
     text(key, words);

@@ -46,6 +46,25 @@ TEST(PolicyDetails, SayThatTheAttemptItselfCannotBeRequeued) {
             "all guards passed; 7#0 itself cannot be requeued, its array goes on without n3");
 }
 
+TEST(Policy, ARequeueNamesTheHealthyNodesThatTheAttemptHad) {
+  Scenario s;
+  const auto keep = [&] {
+    for (const auto& decision : decide(s.input())) {
+      if (decision.action.kind == ActionKind::requeue_excluding) return decision.action.keep;
+    }
+    return std::vector<std::string>{"no requeue"};
+  };
+  const std::vector<std::string> healthy{"n1", "n2", "n4"};
+  EXPECT_EQ(keep(), healthy);
+  s.node("n2").available = false;
+  const std::vector<std::string> left{"n1", "n4"};
+  EXPECT_EQ(keep(), left) << "n2 is out of service too";
+  s.view.nodes.erase("n1");
+  EXPECT_EQ(keep(), std::vector<std::string>{"n4"}) << "the scheduler does not know n1";
+  s.view.attempts.clear();
+  EXPECT_TRUE(keep().empty()) << "nobody knows where it ran";
+}
+
 TEST(Policy, FiftyNodesWithOneCauseInAMinuteAreNotDrained) {
   Scenario s;
   s.view.nodes.clear();

@@ -1,7 +1,9 @@
 #include "policy/proposal.h"
 
 #include <utility>
+#include <vector>
 
+#include "base/contains.h"
 #include "policy/tallies.h"
 #include "policy/words.h"
 
@@ -23,6 +25,20 @@ Action make_action(const PolicyInput& input, ActionKind kind, Subject subject, D
   return action;
 }
 
+/// The healthy rest of the attempt's nodes: once it waits, the scheduler does not know them any
+/// more.
+std::vector<std::string> nodes_to_keep(const AttemptId& id, const std::vector<std::string>& lost,
+                                       const ClusterView& view) {
+  const Attempt* attempt = view.attempt(id);
+  if (attempt == nullptr) return {};
+  std::vector<std::string> keep = attempt->nodes;
+  std::erase_if(keep, [&](const auto& name) {
+    const SchedulerNode* node = view.node(name);
+    return contains(lost, name) || node == nullptr || !node->available;
+  });
+  return keep;
+}
+
 /// A proposal about the verdict's node, or about its subject where that has none: the guards say
 /// why not.
 Proposal about_node(const PolicyInput& input, const Cause* cause, ActionKind kind,
@@ -38,7 +54,10 @@ Proposal about_job(const PolicyInput& input, const Cause* cause, ActionKind kind
   Proposal proposal{make_action(input, kind, Subject::of_job(attempt.job), requeue_deadline), node,
                     cause};
   proposal.action.attempt = attempt;
-  if (kind == ActionKind::requeue_excluding && !node.empty()) proposal.action.nodes = {node};
+  if (kind == ActionKind::requeue_excluding && !node.empty()) {
+    proposal.action.nodes = {node};
+    proposal.action.keep = nodes_to_keep(attempt, proposal.action.nodes, input.view);
+  }
   return proposal;
 }
 
@@ -49,13 +68,6 @@ constexpr Duration after_end_max = std::chrono::seconds{10};
 bool came_too_late(const Verdict& verdict, const Attempt& attempt) {
   return ended(attempt.state) && known(attempt.ended_at) &&
          verdict.since > attempt.ended_at + after_end_max;
-}
-
-bool has_node(const Attempt& attempt, const std::string& node) {
-  for (const auto& name : attempt.nodes) {
-    if (name == node) return true;
-  }
-  return false;
 }
 
 /// The attempt itself cannot be requeued, but the next tasks of its array are kept off the node.
@@ -80,7 +92,7 @@ void propose_requeues(const PolicyInput& input, const Cause* cause,
   }
   const std::string node = node_of(input.verdict.subject);
   for (const auto& attempt : input.view.attempts) {
-    if (attempt.state != AttemptState::running || !has_node(attempt, node)) continue;
+    if (attempt.state != AttemptState::running || !contains(attempt.nodes, node)) continue;
     if (cause != nullptr && requeue_is_due(attempt, *cause)) {
       proposals.push_back(about_job(input, cause, ActionKind::requeue_excluding, attempt.id));
     }

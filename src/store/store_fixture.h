@@ -74,6 +74,7 @@ class StoreTest : public ::testing::Test {
     action.subject = Subject::of_job("7_2");
     action.attempt = AttemptId{"7_2", 1};
     action.nodes = {"n3"};
+    action.keep = {"n1", "n2"};
     action.dry_run = false;
     return action;
   }

@@ -135,6 +135,17 @@ TEST_F(StoreTest, AStoreOfTheFirstVersionIsBroughtForward) {
   EXPECT_TRUE(store->verdict_history("v-1")->empty());
 }
 
+TEST_F(StoreTest, AnIntentOfAnOlderProgramHasNoNodesToKeep) {
+  ASSERT_TRUE(open()->record_intent(action("a-1"), Instant{seconds{1}}).ok());
+  {
+    auto database = sqlite::Database::open(file_, false);
+    ASSERT_TRUE((*database)->execute("UPDATE actions SET body = json_remove(body, '$.keep')").ok());
+  }
+  Action expected = action("a-1");
+  expected.keep.clear();
+  EXPECT_EQ(open()->open_intents().value(), std::vector{expected});
+}
+
 TEST_F(StoreTest, ReadsWhileAnotherProcessWouldWrite) {
   auto writer = open();
   ASSERT_TRUE(writer->append_events({event(1)}).ok());
