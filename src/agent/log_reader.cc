@@ -65,13 +65,42 @@ LogReader::LogReader(Settings settings, const Catalog& catalog, AgentState& stat
       clock_(clock),
       counters_(counters) {}
 
-/// Compiled when the first log of the kind comes: an agent without job logs never holds their
-/// patterns.
-Result<std::shared_ptr<const SignatureDatabase>> LogReader::database(EventSource kind) {
-  if (const auto it = databases_.find(kind); it != databases_.end()) return it->second;
-  auto opened = SignatureDatabase::open(catalog_, layers_of(kind), settings_.cache, counters_);
-  if (opened.ok()) databases_[kind] = opened.value();
-  return opened;
+/// Loaded when the first log of the kind is read: an agent without job logs never holds their
+/// patterns. What cannot be compiled is not tried again: the catalog stays as it is.
+const Result<std::shared_ptr<const SignatureDatabase>>& LogReader::database(EventSource kind) {
+  auto it = databases_.find(kind);
+  if (it == databases_.end()) {
+    it = databases_
+             .emplace(kind, SignatureDatabase::open(catalog_, layers_of(kind), settings_.cache,
+                                                    counters_))
+             .first;
+  }
+  return it->second;
+}
+
+Origin LogReader::origin_of(const std::string& path, EventSource kind,
+                            const std::optional<AttemptId>& attempt, std::int32_t rank) const {
+  Origin origin;
+  origin.source = kind;
+  origin.node = settings_.node;
+  origin.path = printable(path, 1024);
+  if (kind == EventSource::kernel_log) {
+    origin.boot_id = settings_.boot_id;
+    origin.host_names = settings_.host_names;
+  }
+  origin.attempt = attempt;
+  origin.rank = rank;
+  origin.boot_time = settings_.boot_time;
+  origin.utc_offset = settings_.utc_offset;
+  return origin;
+}
+
+Status LogReader::prepare(Log& log) {
+  if (log.decoder) return ok_status();
+  const auto& patterns = database(log.origin.source);
+  if (!patterns.ok()) return patterns.error();
+  log.decoder.emplace(patterns.value(), log.origin, counters_);
+  return ok_status();
 }
 
 Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind,
@@ -90,33 +119,13 @@ Status LogReader::add(std::unique_ptr<LogSource> source, EventSource kind,
     keep_cursors();
     logs_.erase(path);
   }
-  auto patterns = database(kind);
-  if (!patterns.ok()) return patterns.error();
-  Origin origin;
-  origin.source = kind;
-  origin.node = settings_.node;
-  origin.path = printable(path, 1024);
-  if (kind == EventSource::kernel_log) {
-    origin.boot_id = settings_.boot_id;
-    origin.host_names = settings_.host_names;
-  }
-  origin.attempt = attempt;
-  origin.rank = rank;
-  origin.boot_time = settings_.boot_time;
-  origin.utc_offset = settings_.utc_offset;
   if (const std::string cursor = state_.cursor(path); !cursor.empty()) source->resume(cursor);
-  // The first poll places a file's cursor: without it, lines written before the next turn would
-  // count as old.
-  Log log{std::move(source),
-          kind,
-          attempt,
-          LogDecoder(patterns.value(), std::move(origin), counters_),
-          {},
-          false,
-          Notices(settings_.notice_interval),
-          clock_.monotonic()};
+  Log log{.source = std::move(source),
+          .origin = origin_of(path, kind, attempt, rank),
+          .notices = Notices(settings_.notice_interval),
+          .last_bytes = clock_.monotonic()};
   const auto placed = logs_.emplace(path, std::move(log)).first;
-  poll_one(placed->second, sink);
+  read(placed->second, 0, sink);
   return ok_status();
 }
 
@@ -127,7 +136,7 @@ bool LogReader::poll(const Sink& sink) {
     const bool has_more = poll_one(log, sink);
     more = more || has_more;
     if (over(log, has_more, sink)) {
-      give(log, log.decoder.finish(clock_.now()), sink);
+      finish(log, sink);
       say(log, log.notices.take_all());
       state_.drop_cursor(it->first);
       it = logs_.erase(it);
@@ -162,7 +171,15 @@ void LogReader::say_unread(Log& log, const Sink& sink) {
 }
 
 bool LogReader::poll_one(Log& log, const Sink& sink) {
-  auto chunks = log.source->poll(settings_.bytes_per_poll_max);
+  if (const Status ready = prepare(log); !ready.ok()) {
+    failed(log, ready.error(), sink);
+    return false;
+  }
+  return read(log, settings_.bytes_per_poll_max, sink);
+}
+
+bool LogReader::read(Log& log, std::size_t bytes_max, const Sink& sink) {
+  auto chunks = log.source->poll(bytes_max);
   if (!chunks.ok()) {
     failed(log, chunks.error(), sink);
     return false;
@@ -176,20 +193,24 @@ bool LogReader::poll_one(Log& log, const Sink& sink) {
   const Duration now = clock_.monotonic();
   if (bytes > 0) {
     log.last_bytes = now;
-  } else if (log.fed && log.kind != EventSource::kernel_log &&
+  } else if (log.origin.source != EventSource::kernel_log &&
              now - log.last_bytes >= settings_.rest) {
     // Never a kernel log's: half of "Xid 48" is another fault, and the kernel always ends its
     // lines.
-    give(log, log.decoder.finish(clock_.now()), sink);
-    log.fed = false;
+    finish(log, sink);
   }
   say(log, log.notices.take_due(now));
-  return bytes >= settings_.bytes_per_poll_max;
+  return bytes >= bytes_max;
+}
+
+/// What was read is taken as it is, to its last byte.
+void LogReader::finish(Log& log, const Sink& sink) {
+  if (std::exchange(log.fed, false)) give(log, log.decoder->finish(clock_.now()), sink);
 }
 
 void LogReader::take_chunk(Log& log, const Chunk& chunk, const Sink& sink) {
   if (chunk.incarnation != log.incarnation) {
-    if (log.fed) give(log, log.decoder.finish(clock_.now()), sink);
+    finish(log, sink);
     // A file that is rotated away may grow for a while beside the new one: that is one rotation.
     const bool another = !log.incarnation.empty() && chunk.incarnation != log.incarnation_before;
     if (another && !chunk.gap) log.notices.add(another_file, 0, 0);
@@ -199,7 +220,7 @@ void LogReader::take_chunk(Log& log, const Chunk& chunk, const Sink& sink) {
   counters_.add("agent_log_bytes_total", chunk.bytes.size());
   if (chunk.bytes.empty()) return;
   log.fed = true;
-  give(log, log.decoder.feed(chunk.bytes, chunk.offset, clock_.now()), sink);
+  give(log, log.decoder->feed(chunk.bytes, chunk.offset, clock_.now()), sink);
 }
 
 void LogReader::give(Log& log, std::vector<Event> events, const Sink& sink) {
@@ -234,7 +255,7 @@ void LogReader::say(const Log& log, const std::vector<Notices::Due>& notices) {
 /// A kernel line of before the agent's first start, or of an earlier boot, was somebody else's
 /// news. While the clock stands before one of these, it was stepped back and says nothing about it.
 bool LogReader::stale(const Log& log, const Event& event) const {
-  if (log.kind != EventSource::kernel_log || !known(event.observed_at)) return false;
+  if (log.origin.source != EventSource::kernel_log || !known(event.observed_at)) return false;
   const auto before = [&](Instant start) {
     return clock_.now() >= start && event.observed_at + time_slack < start;
   };
@@ -246,7 +267,7 @@ void LogReader::say_gap(Log& log, GapReason why, std::uint64_t offset, const Sin
   gap.source = EventSource::agent;
   gap.kind = EventKind::source_gap;
   gap.subject = Subject::of_node(settings_.node);
-  gap.attempt = log.attempt;
+  gap.attempt = log.origin.attempt;
   gap.observed_at = clock_.now();
   gap.clock = ClockDomain::node_wall;
   gap.fields = {{"why", std::string(to_text(why))}, {"log", printable(log.source->path(), 1000)}};
@@ -269,7 +290,7 @@ void LogReader::failed(Log& log, const Error& error, const Sink& sink) {
 
 void LogReader::complain(Log& log, const Error& error, const Sink& sink) {
   std::optional<GapReason> gap;
-  if (log.kind == EventSource::kernel_log) {
+  if (log.origin.source == EventSource::kernel_log) {
     gap = GapReason::unreadable;
     spdlog::error(
         "kernel log: {}; no fault of this node's kernel is seen until it can be read, which is "
@@ -296,7 +317,7 @@ void LogReader::recovered(Log& log) {
 /// Shown by the controller's /metrics: a node whose kernel nobody hears looks healthy.
 void LogReader::count_unreadable() {
   const auto unreadable = std::count_if(logs_.begin(), logs_.end(), [](const auto& entry) {
-    return entry.second.kind == EventSource::kernel_log && entry.second.failing;
+    return entry.second.origin.source == EventSource::kernel_log && entry.second.failing;
   });
   counters_.set("agent_kernel_logs_unreadable", static_cast<std::uint64_t>(unreadable));
 }
@@ -308,8 +329,7 @@ void LogReader::drain(const std::string& path, const Sink& sink) {
   int polls = 0;
   while (poll_one(it->second, sink) && ++polls < polls_max) {
   }
-  if (it->second.fed) give(it->second, it->second.decoder.finish(clock_.now()), sink);
-  it->second.fed = false;
+  finish(it->second, sink);
 }
 
 void LogReader::remove_later(const std::string& path, Duration linger) {

@@ -48,8 +48,9 @@ class LogReader {
   LogReader(Settings settings, const Catalog& catalog, AgentState& state, const Clock& clock,
             Counters& counters);
 
-  /// Follows a log, from its kept cursor if it has one. A path that is followed already is
-  /// replaced; what it had left is read first and goes to `sink`.
+  /// Follows a log, from its kept cursor if it has one, else from its present end. Reads nothing of
+  /// it yet and needs no signatures. A path that is followed already is replaced; what it had left
+  /// is read first and goes to `sink`.
   Status add(std::unique_ptr<LogSource> source, EventSource kind,
              const std::optional<AttemptId>& attempt, std::int32_t rank, const Sink& sink);
   /// Reads on in every log. True if one of them has more at once.
@@ -70,9 +71,9 @@ class LogReader {
   struct Log {
     std::unique_ptr<LogSource> source;
     EventSource kind = EventSource::job_log;
-    std::optional<AttemptId> attempt;
-    LogDecoder decoder;
-    std::string incarnation;
+    Origin origin;
+    std::optional<LogDecoder> decoder = {};  // none before the first read
+    std::string incarnation = {};
     bool fed = false;  // since the decoder was last finished
     Notices notices;   // of what was lost, not of what cannot be read
     Duration last_bytes{0};
@@ -84,8 +85,13 @@ class LogReader {
     std::optional<Duration> waiting_since = {};
   };
 
-  Result<std::shared_ptr<const SignatureDatabase>> database(EventSource kind);
+  const Result<std::shared_ptr<const SignatureDatabase>>& database(EventSource kind);
+  [[nodiscard]] Origin origin_of(const std::string& path, EventSource kind,
+                                 const std::optional<AttemptId>& attempt, std::int32_t rank) const;
+  Status prepare(Log& log);
   bool poll_one(Log& log, const Sink& sink);
+  bool read(Log& log, std::size_t bytes_max, const Sink& sink);
+  void finish(Log& log, const Sink& sink);
   [[nodiscard]] bool over(Log& log, bool has_more, const Sink& sink);
   void say_unread(Log& log, const Sink& sink);
   void take_chunk(Log& log, const Chunk& chunk, const Sink& sink);
@@ -104,7 +110,7 @@ class LogReader {
   AgentState& state_;
   const Clock& clock_;
   Counters& counters_;
-  std::map<EventSource, std::shared_ptr<const SignatureDatabase>> databases_;
+  std::map<EventSource, Result<std::shared_ptr<const SignatureDatabase>>> databases_;
   std::map<std::string, Log> logs_;
 };
 

@@ -32,7 +32,8 @@ class LogSource {
  public:
   virtual ~LogSource() = default;
   [[nodiscard]] virtual std::string path() const = 0;
-  /// What is new since the last call, at most `bytes_max`; an empty vector if nothing is. Never
+  /// What is new since the last call, at most `bytes_max`; an empty vector if nothing is. The first
+  /// call, also one for 0 bytes, sets the place from which lines are news. Never
   /// blocks for longer than a moment. not_found while the file does not exist (it may come back),
   /// unavailable while it cannot be read, deadline_exceeded while reading it hangs.
   virtual Result<std::vector<Chunk>> poll(std::size_t bytes_max) = 0;

@@ -311,6 +311,12 @@ void AgentRuntime::look_at_gpus() {
   }
 }
 
+bool AgentRuntime::place_job_logs() {
+  find_job_logs();
+  keep();  // an agent that is killed before its first step finds its places again
+  return scanned_ || !ports_.find_job_logs;
+}
+
 /// Looks for job logs that nobody announced. What is there when the agent comes is read from its
 /// end, what appears later from its start.
 void AgentRuntime::find_job_logs() {

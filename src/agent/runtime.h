@@ -81,6 +81,11 @@ class AgentRuntime {
 
   /// The kernel's log, or several. Before the first step.
   Status add_kernel_log(std::unique_ptr<LogSource> source);
+  /// Takes the place in the job logs that are there: what is written from then on is news, also
+  /// what is written before the first step. False if they could not be found yet.
+  bool place_job_logs();
+  /// From now on launchers are heard.
+  void open_door(LauncherDoor& door) { ports_.door = &door; }
   /// One turn of the loop. How long nothing will be due, unless a descriptor becomes readable.
   Duration step();
   /// What to wait for between steps.

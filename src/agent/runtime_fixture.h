@@ -67,11 +67,11 @@ class FakeSource final : public LogSource {
  public:
   explicit FakeSource(FakeLog& log) : log_(log) {}
   [[nodiscard]] std::string path() const override { return log_.path; }
-  Result<std::vector<Chunk>> poll(std::size_t) override {
+  Result<std::vector<Chunk>> poll(std::size_t bytes_max) override {
     if (!placed_) at_ = log_.text.size();
     placed_ = true;
     if (log_.error) return *log_.error;
-    if (log_.waiting) return std::vector<Chunk>{};
+    if (log_.waiting || bytes_max == 0) return std::vector<Chunk>{};
     if (at_ == log_.text.size() && !log_.gap) return std::vector<Chunk>{};
     Chunk chunk{log_.text.substr(at_), at_, log_.incarnation, std::exchange(log_.gap, {})};
     at_ = log_.text.size();
@@ -209,6 +209,7 @@ class RuntimeTest : public testing::Test {
       if (log.start_at) source->resume(std::to_string(*log.start_at));
       return source;
     };
+    ports.find_job_logs = find_job_logs_;
     return AgentRuntime::open(settings, ports, catalog_, counters_);
   }
   /// A kernel line of now.
@@ -248,6 +249,7 @@ class RuntimeTest : public testing::Test {
   FakeGpus gpus_;
   FakeLog kernel_{.path = "/var/log/kern.log"};
   FakeLog job_log_;
+  std::function<std::optional<std::vector<std::string>>()> find_job_logs_;
   std::unique_ptr<AgentRuntime> runtime_;
   const LauncherPeer peer_{1, 1000, 4700};
 };

@@ -13,6 +13,52 @@ TEST_F(RuntimeTest, LinesOfBeforeTheFirstStartAreNotReported) {
   EXPECT_EQ(counters_.get("agent_stale_lines_total"), 1U);
 }
 
+/// Compiling the signatures takes seconds on a first start, and a node's worst moment may be one of
+/// them.
+class FirstStartTest : public RuntimeTest {
+ protected:
+  FirstStartTest() {
+    runtime_.reset();
+    fs::remove_all(folder_ / "state");
+    xid(1);
+    job_log_.text = "BOOM of before\n";
+    find_job_logs_ = [this] { return found_; };
+    start();
+  }
+  void expect_the_news_alone() {
+    run_for(seconds{3});
+    std::multiset<std::string> told;
+    for (const Event& event : uplink_.of(EventKind::log_signature))
+      told.insert(event.signature + " " + std::string(event.field("pid")));
+    EXPECT_EQ(told, (std::multiset<std::string>{"app.boom ", "xid.48 2"}));
+    EXPECT_GT(counters_.get("signature_compiles_total"), 0U);
+  }
+  std::optional<std::vector<std::string>> found_ = std::vector<std::string>{"/logs/77.log"};
+};
+
+TEST_F(FirstStartTest, ALineWrittenBeforeTheSignaturesAreCompiledIsTold) {
+  EXPECT_TRUE(runtime_->place_job_logs());
+  EXPECT_EQ(counters_.get("signature_compiles_total"), 0U);
+  xid(2);
+  job_log_.text += "BOOM\n";
+  expect_the_news_alone();
+}
+
+TEST_F(FirstStartTest, KilledWhileItCompilesItFindsItsPlacesAgain) {
+  EXPECT_TRUE(runtime_->place_job_logs());
+  xid(2);
+  job_log_.text += "BOOM\n";
+  start();
+  expect_the_news_alone();
+}
+
+TEST_F(FirstStartTest, JobLogsThatCannotBeFoundYetAreLookedForAgain) {
+  found_.reset();
+  EXPECT_FALSE(runtime_->place_job_logs());
+  found_ = std::vector<std::string>{"/logs/77.log"};
+  EXPECT_TRUE(runtime_->place_job_logs());
+}
+
 TEST_F(RuntimeTest, RestartReportsNothingTwiceAndNothingLess) {
   run_for(seconds{1});
   xid(1);

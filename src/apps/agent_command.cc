@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
+#include <poll.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -41,6 +42,9 @@ namespace {
 
 constexpr Duration stop_limit = std::chrono::milliseconds{1500};
 constexpr std::size_t globbed_max = 4096;
+/// Job logs are looked for so long at the start; those of a folder that hangs are found later.
+constexpr int placing_tries_max = 20;
+constexpr int placing_pause_ms = 100;
 
 /// Never destroyed: a thread that is stuck in a read may outlive the agent.
 const SystemClock& job_log_clock = *new SystemClock;
@@ -140,6 +144,8 @@ class Agent {
   }
 
  private:
+  Status place_logs();
+  Status listen();
   [[nodiscard]] std::filesystem::path signature_cache() const {
     return std::filesystem::path(options_.state) / "signatures";
   }
@@ -178,7 +184,7 @@ AgentSettings Agent::settings() const {
 }
 
 AgentPorts Agent::ports() {
-  AgentPorts ports{clock_, *uplink_, nullptr, &processes_, door_.get(), {}, {}};
+  AgentPorts ports{clock_, *uplink_, nullptr, &processes_, nullptr, {}, {}};
   if (gpus_) ports.gpus = &*gpus_;
   ports.follow = [this](const JobLog& log) { return log_threads_.wrap(follow_job_log(log)); };
   if (!options_.job_logs.empty()) {
@@ -195,11 +201,33 @@ Status Agent::start() {
   auto catalog = load_catalog(options_.catalog);
   if (!catalog.ok()) return catalog.error();
   catalog_ = std::move(catalog).value();
-  // The slow part of a first start, before anybody can find the socket: a job that begins meanwhile
-  // must not wait for it, and no line may come while the end of a log is not known yet.
+  auto uplink = make_uplink_(options_, clock_, counters_);
+  if (!uplink.ok()) return uplink.error().with_context("controller " + options_.controller);
+  uplink_ = std::move(uplink).value();
+  if (!options_.no_nvml) gpus_.emplace(nvml_child_command(), clock_);
+  auto runtime = AgentRuntime::open(settings(), ports(), *catalog_, counters_);
+  if (!runtime.ok()) return runtime.error().with_context("--state " + options_.state);
+  runtime_ = std::move(runtime).value();
+  FAULTLINE_TRY(place_logs());
+  // The slow part of a first start: after the places of the logs were taken, so that no line is
+  // lost, and before anybody can find the socket: a job that begins meanwhile must not wait for it.
   const auto cache = signature_cache();
-  prepare_signatures(*catalog_, cache, signatures_command(catalog_folder(options_.catalog), cache),
-                     counters_);
+  FAULTLINE_TRY(prepare_signatures(
+      *catalog_, cache, signatures_command(catalog_folder(options_.catalog), cache), counters_));
+  return listen();
+}
+
+Status Agent::place_logs() {
+  const std::vector<std::string> kmsg_alone = {"kmsg"};
+  for (const std::string& name : options_.kernel_logs.empty() ? kmsg_alone : options_.kernel_logs) {
+    FAULTLINE_TRY(runtime_->add_kernel_log(kernel_source(name, boot_, clock_)));
+  }
+  for (int i = 0; i < placing_tries_max && !runtime_->place_job_logs(); ++i)
+    ::poll(nullptr, 0, placing_pause_ms);
+  return ok_status();
+}
+
+Status Agent::listen() {
   const std::string socket = expand_socket_path(
       options_.socket.empty() ? agent_socket_default : std::string_view(options_.socket),
       options_.node);
@@ -209,17 +237,7 @@ Status Agent::start() {
   auto door = UnixDoor::listen(socket, clock_, counters_, limits);
   if (!door.ok()) return door.error();
   door_ = std::move(door).value();
-  auto uplink = make_uplink_(options_, clock_, counters_);
-  if (!uplink.ok()) return uplink.error().with_context("controller " + options_.controller);
-  uplink_ = std::move(uplink).value();
-  if (!options_.no_nvml) gpus_.emplace(nvml_child_command(), clock_);
-  auto runtime = AgentRuntime::open(settings(), ports(), *catalog_, counters_);
-  if (!runtime.ok()) return runtime.error().with_context("--state " + options_.state);
-  runtime_ = std::move(runtime).value();
-  const std::vector<std::string> kmsg_alone = {"kmsg"};
-  for (const std::string& name : options_.kernel_logs.empty() ? kmsg_alone : options_.kernel_logs) {
-    FAULTLINE_TRY(runtime_->add_kernel_log(kernel_source(name, boot_, clock_)));
-  }
+  runtime_->open_door(*door_);
   spdlog::info("node {}, controller {}, socket {}, boot {}", options_.node, options_.controller,
                socket, boot_.boot_id);
   return ok_status();

@@ -27,9 +27,9 @@ std::vector<std::string> signatures_command(const std::filesystem::path& catalog
                                             const std::filesystem::path& cache);
 
 /// Makes sure that the cache has what an agent may need: nothing to do if it has, else `child` is
-/// run, and what it could not do is done here.
+/// run, and what it could not do is done here. invalid_argument if a pattern cannot be compiled.
 /// Counters: signature_child_failures_total, and those of SignatureDatabase::open.
-void prepare_signatures(const Catalog& catalog, const std::filesystem::path& cache,
-                        const std::vector<std::string>& child, Counters& counters);
+Status prepare_signatures(const Catalog& catalog, const std::filesystem::path& cache,
+                          const std::vector<std::string>& child, Counters& counters);
 
 }  // namespace faultline

@@ -21,7 +21,7 @@ class SignaturesTest : public testing::Test {
   }
   ~SignaturesTest() override { fs::remove_all(folder_); }
   void prepare(const fs::path& cache, const std::vector<std::string>& child) {
-    prepare_signatures(catalog_, cache, child, counters_);
+    EXPECT_TRUE(prepare_signatures(catalog_, cache, child, counters_).ok());
   }
 
   fs::path folder_;

@@ -80,6 +80,16 @@ TEST_F(JournalTest, KernelLinesAfterTheCursorAndNothingElse) {
   EXPECT_EQ(read(source), "");
 }
 
+TEST_F(JournalTest, APollForNoBytesTakesThePlaceAndReadsNothing) {
+  ASSERT_TRUE(fs::exists(maker)) << "install systemd-journal-remote";
+  make("a", start_usec, {"old"});
+  JournalSource source((folder_ / "j").string());
+  EXPECT_TRUE(source.poll(0)->empty());
+  make("b", start_usec + 1'000'000, {"new"});
+  EXPECT_TRUE(source.poll(0)->empty());
+  EXPECT_EQ(read(source), "2027-01-15T08:00:01.000002Z n3 kernel: new\n");
+}
+
 TEST_F(JournalTest, FolderWithoutJournalsIsQuiet) {
   JournalSource source((folder_ / "j").string());
   EXPECT_EQ(read(source), "");

@@ -75,6 +75,16 @@ TEST(Kmsg, FirstStartReadsOnlyWhatIsNew) {
   EXPECT_EQ(kmsg.cursor(), "boot-1:2");
 }
 
+TEST(Kmsg, APollForNoBytesTakesThePlaceAndReadsNothing) {
+  Ring ring;
+  ring.add(1, "old");
+  auto kmsg = source(ring);
+  EXPECT_TRUE(kmsg.poll(0)->empty());
+  ring.add(2, "new");
+  EXPECT_TRUE(kmsg.poll(0)->empty());
+  EXPECT_EQ(read(kmsg), "2 ");
+}
+
 TEST(Kmsg, ResumesInTheSameBoot) {
   Ring ring;
   for (std::uint64_t i = 1; i <= 5; ++i) ring.add(i, "x");

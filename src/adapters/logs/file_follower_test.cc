@@ -20,6 +20,15 @@ TEST_F(FollowerTest, ReadsOnlyWhatComesAfterItsStart) {
   EXPECT_EQ(gaps_, "");
 }
 
+TEST_F(FollowerTest, APollForNoBytesTakesThePlaceAndReadsNothing) {
+  append("old\n");
+  auto log = follower();
+  EXPECT_TRUE(log.poll(0)->empty());
+  append("new\n");
+  EXPECT_TRUE(log.poll(0)->empty());
+  EXPECT_EQ(read(log), "new\n");
+}
+
 TEST_F(FollowerTest, FileThatAppearsLaterIsReadFromItsStart) {
   auto log = follower();
   EXPECT_EQ(log.poll(100).error().code, ErrorCode::not_found);
