@@ -32,5 +32,3 @@ node_out_of_service() {
 reason_of() {
   "$FAULTLINE" local nodes --state "$local_state" --json | jq -r --arg n "$1" '.nodes[] | select(.name == $n) | .drain_reason'
 }
-# Beside an array task on four of its nodes only two are idle: NODE and the spare.
-options_to_land_on() { :; } # NODE

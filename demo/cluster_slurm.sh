@@ -31,9 +31,3 @@ return_demo_node() { "$FAULTLINE" return "$1" --store "$work/faultline.db"; }
 # The user's own exclusion leaves five nodes for the four of a task, so that the next task meets the same node again. It must
 # be merged with ours, not replaced.
 array_options=--exclude=n7,n8,n9
-is_idle() { [[ $(sinfo -h -N -n "$1" -o %t | head -n 1) == idle ]]; } # NODE
-# For a job of two nodes: of the idle ones only NODE and one other, and before the array's next tasks.
-options_to_land_on() { # NODE
-  wait_until 30 is_idle "$1" || true
-  printf -- '--nice=-10000 --exclude=%s' "$(sinfo -h -N -t idle -o %N | grep -vx "$1" | sort -u | head -n -1 | paste -sd,)"
-}
