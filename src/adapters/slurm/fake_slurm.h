@@ -172,6 +172,7 @@ class FakeSlurm {
            column(job.batch ? (job.restart > 0 ? "2" : "1") : "0", 4) +
            column(job.requeue ? "1" : "0", 4) + column(job.het, 16) + column(job.offset, 8) +
            column(std::to_string(job.priority), 24) + column("0", 8) +
+           column(job.delayed ? "1795988549" : "N/A", 24) +
            column(job.comment.empty() ? "(null)" : job.comment, 256) + "\n";
   }
 

@@ -98,6 +98,28 @@ TEST_F(SlurmArrays, ATaskThatStandsAmongTheWaitingOnesAfterItsRequeueIsNotLeftHe
   EXPECT_GE(looks, 4);
 }
 
+/// Seen in the demo: the sibling was brought away too, a third task took its place below the
+/// array's limit, and the sibling stayed put off for two minutes under another reason.
+TEST_F(SlurmArrays, ATaskThatIsPutOffIsStartedNowWhateverItsReasonSays) {
+  slurm_.jobs["6"].requeue = true;
+  slurm_.jobs["5"] = {.number = "5",
+                      .shown = "2_0",
+                      .array = "2",
+                      .tasks = "0",
+                      .nodes = "n[1,3]",
+                      .completing_looks = 2};
+  auto& sibling = slurm_.jobs["5"];
+  slurm_.after = [&](int) -> std::optional<Error> {
+    if (sibling.reason == "BeginTime") sibling.reason = "JobArrayTaskLimit";
+    return std::nullopt;
+  };
+  EXPECT_DONE(run(requeue("2_1")));
+  EXPECT_FALSE(sibling.delayed);
+  expect_moved("5");
+  // One that never ran may wait for a time of its user's.
+  EXPECT_EQ(join(slurm_.log, ";").find("jobid=2_[2-4] StartTime"), std::string::npos);
+}
+
 TEST_F(SlurmArrays, AnotherTaskAmongTheWaitingOnesIsNobodysRequeue) {
   slurm_.jobs.erase("6");
   slurm_.jobs["2"].tasks = "0,2-4,11-19%1";

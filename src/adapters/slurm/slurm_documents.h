@@ -44,6 +44,7 @@ struct SlurmJob {
   bool held = false;
   Instant start;
   Instant end;
+  Instant eligible;  // text form only: not started before
   std::optional<std::int32_t> exit_code;
   std::string admin_comment;
 };
@@ -64,7 +65,7 @@ Result<std::vector<SlurmJob>> parse_jobs_json(std::string_view text,
 inline constexpr std::string_view job_text_format = "%A|%i|%T|%F|%K|%U|%x|%N|%S|%e|%D|%P|%n|%r";
 inline constexpr std::string_view job_text_columns =
     "JobID:16,RestartCnt:8,BatchFlag:4,Requeue:4,HetJobID:16,HetJobOffset:8,PriorityLong:24,exit_"
-    "code:8,"
+    "code:8,EligibleTime:24,"
     "admin_comment:256";
 Result<std::vector<SlurmJob>> parse_jobs_text(std::string_view lines, std::string_view columns,
                                               std::size_t* left_out = nullptr);

@@ -144,7 +144,7 @@ std::string columns(const std::string& number, const std::string& restart,
                     const std::string& priority, const std::string& comment) {
   return column(number, 16) + column(restart, 8) + column("1", 4) + column("1", 4) +
          column("N/A", 16) + column("N/A", 8) + column(priority, 24) + column("768", 8) +
-         column(comment, 256) + "\n";
+         column(priority == "0" ? "1795988454" : "N/A", 24) + column(comment, 256) + "\n";
 }
 
 TEST(SlurmText, JobsWithoutJson) {
@@ -175,6 +175,8 @@ TEST(SlurmText, JobsWithoutJson) {
   EXPECT_EQ((*parsed)[3].id, "2_1");
   EXPECT_EQ((*parsed)[3].admin_comment, "faultline:a-1");
   EXPECT_EQ((*parsed)[3].required, (Names{"n4", "n5"}));
+  EXPECT_EQ((*parsed)[3].eligible, Instant{std::chrono::seconds{1795988454}});
+  EXPECT_FALSE(known((*parsed)[2].eligible));
   EXPECT_TRUE((*parsed)[0].required.empty());
 }
 

@@ -16,6 +16,9 @@ namespace {
 /// for a time.
 constexpr std::array<std::string_view, 3> unsettled_reasons{"None", "BeginTime", ""};
 
+/// slurmctld's clock against ours; a requeue puts a job off by two minutes.
+constexpr Duration clock_difference_max = std::chrono::seconds{10};
+
 /// Reasons of a completing job that say that it failed.
 constexpr std::array<std::string_view, 6> failure_reasons{
     "NonZeroExitCode", "NodeDown", "RaisedSignal", "TimeLimit", "OutOfMemory", "JobLaunchFailure"};
@@ -337,14 +340,16 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
       held_by_requeue(job) || std::find(unsettled_reasons.begin(), unsettled_reasons.end(),
                                         job.reason) != unsettled_reasons.end();
   const bool ran_before = job.restart > action_.attempt->restart || requeued_.contains(leader(job));
-  if (!unsettled || !(is_target(job) || ran_before)) {
+  // It ran before, so a begin time ahead is the requeue's and not the user's. While the nodes of
+  // the run before completed, or slurmctld restarted, ours was overwritten. The reason does not
+  // always say so: a task beyond its array's limit names that, and is put off all the same.
+  const bool put_off = ran_before && (job.reason == "BeginTime" ||
+                                      job.eligible > clock_.now() + clock_difference_max);
+  if (!put_off && (!unsettled || !(is_target(job) || ran_before))) {
     return Step{Progress::done, job.id + " waits with " + join(action_.nodes, ",") + " excluded (" +
                                     job.reason + ")" + spare_trouble_};
   }
-  // It ran before, so a begin time ahead is the requeue's and not the user's. While the nodes of
-  // the run before completed, or slurmctld restarted, ours was overwritten.
-  const bool put_off = job.reason == "BeginTime" || job.start > clock_.now();
-  if (put_off && ran_before && rested) {
+  if (put_off && rested) {
     FAULTLINE_TRY(run({"scontrol", "update", "jobid=" + control_target(job), "StartTime=now"}));
   }
   return Step{Progress::waiting, job.id + " waits to be scheduled"};

@@ -73,6 +73,7 @@ void read_columns(std::string_view line, std::vector<SlurmJob>& jobs) {
   apply_hold(parse_number<std::int64_t>(cut(line, 24)).value_or(1), job);
   if (const auto status = parse_number<std::int64_t>(cut(line, 8)))
     job.exit_code = exit_code_of_status(*status);
+  job.eligible = instant_of(cut(line, 24));
   const auto comment = trim(line);
   if (comment != "(null)") job.admin_comment = printable(comment, 512);
 }
