@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "adapters/slurm/slurm_queries.h"
-#include "base/contains.h"
 #include "base/text.h"
 #include "model/names.h"
 
@@ -23,34 +22,9 @@ constexpr Duration clock_difference_max = std::chrono::seconds{10};
 constexpr std::array<std::string_view, 6> failure_reasons{
     "NonZeroExitCode", "NodeDown", "RaisedSignal", "TimeLimit", "OutOfMemory", "JobLaunchFailure"};
 
-std::string merged_list(const SlurmJob& job, const std::vector<std::string>& nodes) {
-  std::vector<std::string> all = job.excluded;
-  for (const auto& node : nodes) {
-    if (!contains(all, node)) all.push_back(node);
-  }
-  return join(all, ",");
-}
-
 /// The whole heterogeneous set is requeued and released by its leader's number.
 std::string control_target(const SlurmJob& job) {
   return job.het_job.empty() ? update_target(job) : job.het_job;
-}
-
-/// Whether the tail "2_[1-3,7,10-20:2]" has the task "2_2". A step may say yes to too many.
-bool tail_has(const SlurmJob& tail, std::string_view task_id) {
-  const auto prefix = tail.array_job + "_";
-  if (!task_id.starts_with(prefix)) return false;
-  const auto task = parse_number<std::uint32_t>(task_id.substr(prefix.size()));
-  const auto ranges = split(tail.array_tasks, ',');
-  return task && std::any_of(ranges.begin(), ranges.end(), [&](std::string_view range) {
-           range = range.substr(0, range.find(':'));
-           const auto dash = range.find('-');
-           const auto first = parse_number<std::uint32_t>(range.substr(0, dash));
-           const auto last = dash == std::string_view::npos
-                                 ? first
-                                 : parse_number<std::uint32_t>(range.substr(dash + 1));
-           return first && last && *first <= *task && *task <= *last;
-         });
 }
 
 const std::string& leader(const SlurmJob& job) {
@@ -62,25 +36,10 @@ bool may_mark(const SlurmJob& job) {
   return job.admin_comment.empty() || reason_is_ours(job.admin_comment);
 }
 
-/// Why Slurm will not run it again, "" if it will.
-std::string why_not(const SlurmJob& job) {
-  if (job.state == AttemptState::completed) return job.id + " has completed; nothing to requeue";
-  if (job.state == AttemptState::cancelled) return job.id + " was cancelled; it is not requeued";
-  if (!job.batch)
-    return "job " + job.id + " is interactive (srun or salloc): Slurm cannot requeue it";
-  if (!job.requeue) return "job " + job.id + " was submitted with --no-requeue (Requeue=0)";
-  return {};
-}
-
-std::string where(const SlurmJob& job) {
-  return job.id + " runs on " + join(job.nodes, ",") + " (restart " + std::to_string(job.restart) +
-         ")";
-}
-
 }  // namespace
 
 SlurmRequeue::SlurmRequeue(const SlurmCommand& command, const Clock& clock, const Action& action)
-    : command_(command), clock_(clock), action_(action) {}
+    : command_(command), clock_(clock), action_(action), rules_(action) {}
 
 std::vector<std::string> SlurmRequeue::plan(const Action& action) {
   const std::string job = action.attempt ? action.attempt->job : action.subject.attempt.job;
@@ -121,29 +80,29 @@ Result<Outcome> SlurmRequeue::inspect() {
   const auto all = read_jobs_as_text(command_, action_.attempt->job);
   if (!all) return all.error();
   std::vector<SlurmJob> jobs = *all;
-  std::erase_if(jobs, [&](const SlurmJob& job) { return !is_target(job); });
+  std::erase_if(jobs, [&](const SlurmJob& job) { return !rules_.is_target(job); });
   if (jobs.empty()) return inspect_without_target(*all, "slurmctld does not know the job any more");
   for (const auto& job : jobs) {
     const bool waits = job.state == AttemptState::pending;
-    if (const auto refusal = why_not(job);
+    if (const auto refusal = why_not_again(job);
         !refusal.empty() && !waits && job.restart <= action_.attempt->restart)
       return inspect_without_target(*all, refusal);
     if (job.state == AttemptState::pending || job.state == AttemptState::completing) {
       if (hold_is_ours(job))
         return outcome(OutcomeStatus::unknown, job.id + " is requeued and still held", true);
-      if (job.restart > action_.attempt->restart && !excludes(job)) {
+      if (job.restart > action_.attempt->restart && !rules_.excludes(job)) {
         return outcome(OutcomeStatus::failed, job.id + " waits without the exclusion", true);
       }
       if (job.restart <= action_.attempt->restart)
         return outcome(OutcomeStatus::failed, job.id + " is not requeued", true);
       continue;
     }
-    if (job.restart > action_.attempt->restart && !on_excluded_node(job)) continue;
+    if (job.restart > action_.attempt->restart && !rules_.on_excluded_node(job)) continue;
     return outcome(OutcomeStatus::failed, job.id + " is not requeued", true);
   }
   return outcome(OutcomeStatus::done,
                  jobs.front().state == AttemptState::running
-                     ? where(jobs.front())
+                     ? where_it_runs(jobs.front())
                      : jobs.front().id + " waits with " + join(action_.nodes, ",") + " excluded");
 }
 
@@ -151,24 +110,24 @@ Result<Outcome> SlurmRequeue::inspect() {
 Outcome SlurmRequeue::inspect_without_target(const std::vector<SlurmJob>& jobs,
                                              const std::string& refusal) const {
   for (const auto& job : jobs) {
-    if (is_target(job)) continue;
+    if (rules_.is_target(job)) continue;
     if (hold_is_ours(job))
       return outcome(OutcomeStatus::unknown, job.id + " is requeued and still held", true);
-    if (lacks_exclusion(job) || is_brought_away(job))
+    if (rules_.lacks_exclusion(job) || rules_.is_brought_away(job))
       return outcome(OutcomeStatus::failed, job.id + " is not kept off " + join(action_.nodes, ","),
                      true);
   }
-  if (stands_in_tail(jobs))
+  if (rules_.stands_in_tail(jobs))
     return outcome(OutcomeStatus::unknown, action_.attempt->job + " is being requeued", true);
-  const auto kept = kept_away(jobs);
+  const auto kept = rules_.kept_away(jobs);
   return outcome(kept.empty() ? OutcomeStatus::failed : OutcomeStatus::done,
-                 kept + refusal + staying(jobs));
+                 kept + refusal + rules_.staying(jobs));
 }
 
 /// Gives every waiting task of the same array the exclusion.
 Status SlurmRequeue::exclude_from_waiting_siblings(const std::vector<SlurmJob>& jobs) {
   for (const auto& job : jobs) {
-    if (!lacks_exclusion(job)) continue;
+    if (!rules_.lacks_exclusion(job)) continue;
     const auto status = exclude(job);
     // conflict: it has just started; the next look meets it where it runs.
     if (!status && status.error().code != ErrorCode::conflict) return status.error();
@@ -182,19 +141,19 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_all() {
   // The waiting siblings first: the moment this job leaves its nodes, one of them may be put there.
   FAULTLINE_TRY(exclude_from_waiting_siblings(*jobs));
   target_on_excluded_ = std::any_of(jobs->begin(), jobs->end(), [&](const auto& job) {
-    return is_target(job) && on_excluded_node(job);
+    return rules_.is_target(job) && rules_.on_excluded_node(job);
   });
-  const bool found =
-      std::any_of(jobs->begin(), jobs->end(), [&](const auto& job) { return is_target(job); });
+  const bool found = std::any_of(jobs->begin(), jobs->end(),
+                                 [&](const auto& job) { return rules_.is_target(job); });
   set_up_ = found && std::all_of(jobs->begin(), jobs->end(), [&](const auto& job) {
-              return !is_target(job) || is_set_up(job);
+              return !rules_.is_target(job) || is_set_up(job);
             });
   Step all{Progress::done, ""};
   std::string refusal = "slurmctld does not know job " + action_.attempt->job + " (any more)";
   for (const auto& job : *jobs) {
     // A sibling that runs on the bad node is brought away from it too, where it can be requeued.
-    const bool sibling = !is_target(job);
-    if (sibling && !is_brought_away(job) && !requeued_.contains(leader(job))) continue;
+    const bool sibling = !rules_.is_target(job);
+    if (sibling && !rules_.is_brought_away(job) && !requeued_.contains(leader(job))) continue;
     auto step = advance(job);
     if (!step) return step.error();
     if (!sibling) refusal = step->progress == Progress::refused ? step->detail : "";
@@ -213,17 +172,18 @@ SlurmRequeue::Step SlurmRequeue::without_target(const std::vector<SlurmJob>& job
                                                 const Step& siblings,
                                                 const std::string& refusal) const {
   // Just excluded, or just started instead: the next look says so.
-  const bool open =
-      std::any_of(jobs.begin(), jobs.end(), [&](const auto& job) { return lacks_exclusion(job); });
+  const bool open = std::any_of(jobs.begin(), jobs.end(),
+                                [&](const auto& job) { return rules_.lacks_exclusion(job); });
   if (open || siblings.progress == Progress::waiting)
     return {Progress::waiting, refusal + "; its array is being given the exclusion"};
-  if (stands_in_tail(jobs)) return {Progress::waiting, action_.attempt->job + " is being requeued"};
-  const auto kept = kept_away(jobs);
-  return {kept.empty() ? Progress::refused : Progress::done, kept + refusal + staying(jobs)};
+  if (rules_.stands_in_tail(jobs))
+    return {Progress::waiting, action_.attempt->job + " is being requeued"};
+  const auto kept = rules_.kept_away(jobs);
+  return {kept.empty() ? Progress::refused : Progress::done, kept + refusal + rules_.staying(jobs)};
 }
 
 Result<SlurmRequeue::Step> SlurmRequeue::advance(const SlurmJob& job) {
-  if (const auto names = asked_for(job); !names.empty() && !hold_is_ours(job)) {
+  if (const auto names = rules_.asked_for(job); !names.empty() && !hold_is_ours(job)) {
     // Slurm would hold it for ever with BadConstraints. What its user wants instead, only they
     // know.
     return Step{
@@ -243,7 +203,7 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance(const SlurmJob& job) {
     case AttemptState::out_of_memory:
     case AttemptState::preempted: return advance_ended(job);
     case AttemptState::completed:
-    case AttemptState::cancelled: return Step{Progress::refused, why_not(job)};
+    case AttemptState::cancelled: return Step{Progress::refused, why_not_again(job)};
     case AttemptState::requeued:
     case AttemptState::unknown: break;
   }
@@ -255,7 +215,7 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_completing(const SlurmJob& job)
   if (hold_is_ours(job)) {
     // Slurm takes the exclusion while the nodes still complete, and with it in place nothing is
     // left to hold the job for.
-    if (!excludes(job)) FAULTLINE_TRY(exclude(job));
+    if (!rules_.excludes(job)) FAULTLINE_TRY(exclude(job));
     FAULTLINE_TRY(run({"scontrol", "release", control_target(job)}));
     return waiting;
   }
@@ -270,12 +230,12 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_completing(const SlurmJob& job)
 
 Result<SlurmRequeue::Step> SlurmRequeue::advance_ended(const SlurmJob& job) {
   if (requeued_.contains(leader(job))) {
-    if (job.restart <= action_.attempt->restart && is_target(job))
+    if (job.restart <= action_.attempt->restart && rules_.is_target(job))
       return Step{Progress::waiting, job.id + " is being requeued"};
     return Step{Progress::done,
                 job.id + " was requeued and has ended again: " + std::string(to_text(job.state))};
   }
-  if (!target_on_excluded_ && is_target(job)) {
+  if (!target_on_excluded_ && rules_.is_target(job)) {
     return Step{Progress::refused, job.id + " ended on " + join(job.nodes, ",") +
                                        ", without any of " + join(action_.nodes, ",") +
                                        "; left alone"};
@@ -284,18 +244,18 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_ended(const SlurmJob& job) {
 }
 
 Result<SlurmRequeue::Step> SlurmRequeue::advance_running(const SlurmJob& job) {
-  if (on_excluded_node(job)) return requeue(job);
-  if (job.restart > action_.attempt->restart || !is_target(job))
-    return Step{Progress::done, where(job)};
+  if (rules_.on_excluded_node(job)) return requeue(job);
+  if (job.restart > action_.attempt->restart || !rules_.is_target(job))
+    return Step{Progress::done, where_it_runs(job)};
   if (target_on_excluded_ || requeued_.contains(leader(job))) {
     return Step{Progress::waiting, job.id + " is requeued with the rest of its set"};
   }
   return Step{Progress::refused,
-              where(job) + " without any of " + join(action_.nodes, ",") + "; left alone"};
+              where_it_runs(job) + " without any of " + join(action_.nodes, ",") + "; left alone"};
 }
 
 Result<SlurmRequeue::Step> SlurmRequeue::requeue(const SlurmJob& job) {
-  if (auto refusal = why_not(job); !refusal.empty())
+  if (auto refusal = why_not_again(job); !refusal.empty())
     return Step{Progress::refused, std::move(refusal)};
   if (job.state == AttemptState::running) mark(job);  // Slurm refuses it once the job has ended
   const auto status = run({"scontrol", "requeuehold", control_target(job)});
@@ -316,7 +276,7 @@ Result<SlurmRequeue::Step> SlurmRequeue::requeue(const SlurmJob& job) {
 
 Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
   const auto since = pending_at_.try_emplace(job.number, clock_.monotonic()).first->second;
-  if (!excludes(job)) {
+  if (!rules_.excludes(job)) {
     FAULTLINE_TRY(exclude(job));
     return Step{Progress::waiting, job.id + " is being given the exclusion"};
   }
@@ -345,7 +305,7 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
   // always say so: a task beyond its array's limit names that, and is put off all the same.
   const bool put_off = ran_before && (job.reason == "BeginTime" ||
                                       job.eligible > clock_.now() + clock_difference_max);
-  if (!put_off && (!unsettled || !(is_target(job) || ran_before))) {
+  if (!put_off && (!unsettled || !(rules_.is_target(job) || ran_before))) {
     return Step{Progress::done, job.id + " waits with " + join(action_.nodes, ",") + " excluded (" +
                                     job.reason + ")" + spare_trouble_};
   }
@@ -358,7 +318,7 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
 /// Merges the exclusion into the job's own.
 Status SlurmRequeue::exclude(const SlurmJob& job) {
   std::vector<std::string> argv{"scontrol", "update", "jobid=" + update_target(job),
-                                "ExcNodeList=" + merged_list(job, action_.nodes)};
+                                "ExcNodeList=" + join(rules_.merged_exclusions(job), ",")};
   if (may_mark(job) && requeued_.contains(leader(job)))
     argv.push_back("AdminComment=faultline:" + action_.id);
   return run(std::move(argv));
@@ -402,82 +362,11 @@ Status SlurmRequeue::run(std::vector<std::string> argv) {
   return out ? ok_status() : Status(out.error());
 }
 
-bool SlurmRequeue::excludes(const SlurmJob& job) const {
-  return std::all_of(action_.nodes.begin(), action_.nodes.end(),
-                     [&](const auto& node) { return contains(job.excluded, node); });
-}
-
 /// Nothing more to be done but to wait for Slurm: requeued, with the exclusion, and not held.
 bool SlurmRequeue::is_set_up(const SlurmJob& job) const {
   const bool waits = job.state == AttemptState::pending || job.state == AttemptState::completing;
-  return waits && job.restart > action_.attempt->restart && excludes(job) && !job.held &&
+  return waits && job.restart > action_.attempt->restart && rules_.excludes(job) && !job.held &&
          !hold_is_ours(job);
-}
-
-bool SlurmRequeue::on_excluded_node(const SlurmJob& job) const {
-  return std::any_of(action_.nodes.begin(), action_.nodes.end(),
-                     [&](const auto& node) { return contains(job.nodes, node); });
-}
-
-/// Those of the action's nodes that the job's own user asked for; "" if none.
-std::string SlurmRequeue::asked_for(const SlurmJob& job) const {
-  std::vector<std::string> names;
-  for (const auto& node : action_.nodes) {
-    if (contains(job.required, node)) names.push_back(node);
-  }
-  return join(names, ",");
-}
-
-bool SlurmRequeue::is_target(const SlurmJob& job) const {
-  const auto& wanted = action_.attempt->job;
-  if (job.id == wanted) return true;
-  // Any component stands for the whole heterogeneous set.
-  return !job.het_job.empty() && job.het_job == base_job(wanted);
-}
-
-/// A task that was requeued may stand for a moment in the one record of the tasks that wait; it is
-/// held then, and must not be left so.
-bool SlurmRequeue::stands_in_tail(const std::vector<SlurmJob>& jobs) const {
-  return std::any_of(jobs.begin(), jobs.end(), [&](const SlurmJob& job) {
-    return !job.array_tasks.empty() && tail_has(job, action_.attempt->job);
-  });
-}
-
-/// A waiting task of the same array that could still be put on one of the nodes.
-bool SlurmRequeue::lacks_exclusion(const SlurmJob& job) const {
-  return !is_target(job) && !job.array_job.empty() && job.state == AttemptState::pending &&
-         !excludes(job) && asked_for(job).empty();
-}
-
-/// A task of the same array that runs on one of the nodes and can be requeued.
-bool SlurmRequeue::is_brought_away(const SlurmJob& job) const {
-  return !is_target(job) && job.state == AttemptState::running && on_excluded_node(job) &&
-         why_not(job).empty() && asked_for(job).empty();
-}
-
-/// Which tasks of the array go on without the nodes; "" if none does.
-std::string SlurmRequeue::kept_away(const std::vector<SlurmJob>& jobs) const {
-  std::vector<std::string> kept;
-  for (const auto& job : jobs) {
-    if (!is_target(job) && !job.array_job.empty() && !ended(job.state) && excludes(job))
-      kept.push_back(update_target(job));
-  }
-  if (kept.empty()) return {};
-  return join(kept, ", ") + " of the same array: " + join(action_.nodes, ",") + " excluded; ";
-}
-
-/// Which tasks of the array run on the nodes and have to stay there, and why.
-std::string SlurmRequeue::staying(const std::vector<SlurmJob>& jobs) const {
-  std::string text;
-  for (const auto& job : jobs) {
-    if (is_target(job) || job.array_job.empty() || job.state != AttemptState::running ||
-        !on_excluded_node(job) || is_brought_away(job))
-      continue;
-    const auto reason = why_not(job);
-    text += "; " + where(job) + " and stays there: " +
-            (reason.empty() ? "it asks for " + asked_for(job) + " by name" : reason);
-  }
-  return text;
 }
 
 bool SlurmRequeue::hold_is_ours(const SlurmJob& job) const {

@@ -10,6 +10,7 @@
 
 #include "adapters/slurm/slurm_command.h"
 #include "adapters/slurm/slurm_documents.h"
+#include "adapters/slurm/slurm_requeue_rules.h"
 #include "base/clock.h"
 #include "model/action.h"
 
@@ -50,16 +51,7 @@ class SlurmRequeue {
   void mark(const SlurmJob& job);
   Status run(std::vector<std::string> argv);
 
-  [[nodiscard]] bool excludes(const SlurmJob& job) const;
   [[nodiscard]] bool is_set_up(const SlurmJob& job) const;
-  [[nodiscard]] bool on_excluded_node(const SlurmJob& job) const;
-  [[nodiscard]] std::string asked_for(const SlurmJob& job) const;
-  [[nodiscard]] bool is_target(const SlurmJob& job) const;
-  [[nodiscard]] bool stands_in_tail(const std::vector<SlurmJob>& jobs) const;
-  [[nodiscard]] bool lacks_exclusion(const SlurmJob& job) const;
-  [[nodiscard]] bool is_brought_away(const SlurmJob& job) const;
-  [[nodiscard]] std::string kept_away(const std::vector<SlurmJob>& jobs) const;
-  [[nodiscard]] std::string staying(const std::vector<SlurmJob>& jobs) const;
   [[nodiscard]] bool hold_is_ours(const SlurmJob& job) const;
   [[nodiscard]] Outcome outcome(OutcomeStatus status, std::string detail,
                                 bool retryable = false) const;
@@ -67,6 +59,7 @@ class SlurmRequeue {
   const SlurmCommand& command_;
   const Clock& clock_;
   const Action& action_;
+  const SlurmRequeueRules rules_;
   bool set_up_ = false;                         // in the latest look
   bool target_on_excluded_ = false;             // a component of it, in the latest look
   std::set<std::string> requeued_;              // leaders' or jobs' numbers requeued by this object
