@@ -19,6 +19,7 @@ struct Incident {
   Subject subject;
   std::string cause;  // of the leading verdict
   std::vector<std::string> verdicts;
+  std::vector<std::string> told;  // what people heard: "notify", "drain_node node:n3 done"
 
   bool operator==(const Incident&) const = default;
 };
