@@ -18,6 +18,7 @@
 #include "base/small_file.h"
 #include "base/text.h"
 #include "store/store.h"
+#include "store/write_ahead_log.h"
 
 namespace faultline {
 namespace {
@@ -134,7 +135,13 @@ DoctorCheck check_store(const std::string& file) {
   if (::stat(file.c_str(), &about) != 0 && errno == EACCES)
     return DoctorCheck::bad("store", "this user may not look into the folder of " + file,
                             as_its_user);
+  const LogFindings log = examine_log(file, Examine::look);
+  if (log.damaged)
+    return DoctorCheck::bad("store", log.text,
+                            "put back a copy made by `faultline store backup`, or go on without");
   const auto store = Store::open(file, Access::read_only);
+  if (!log.text.empty() && (store || store.error().code == ErrorCode::not_found))
+    return DoctorCheck::doubtful("store", log.text, "see that the disk is well");
   if (store) return DoctorCheck::good("store", file + " is whole");
   if (store.error().code == ErrorCode::not_found) {
     return DoctorCheck::doubtful("store", file + " is not there yet",

@@ -96,6 +96,10 @@ int finish_output(const std::string& words, int code) {
   return code == exit_ok ? exit_failed : code;
 }
 
+void warn(const std::string& text) {
+  std::fprintf(stderr, "faultline: warning: %s\n", printable(text, shown_error_bytes_max).c_str());
+}
+
 int fail(const Error& error) {
   std::fprintf(stderr, "faultline: %s\n", printable(error.message, shown_error_bytes_max).c_str());
   switch (error.code) {

@@ -45,6 +45,9 @@ void hold_standard_descriptors();
 /// counts.
 int finish_output(const std::string& words, int code);
 
+/// Writes "faultline: warning: TEXT" to standard error.
+void warn(const std::string& text);
+
 /// Writes "faultline: MESSAGE" to standard error and returns the exit code that fits the error.
 int fail(const Error& error);
 

@@ -82,8 +82,8 @@ Result<std::string> target_of(const std::string& verb, const PersonOptions& opti
 Result<std::string> ask_through_store(const std::string& verb, const std::string& target,
                                       const PersonOptions& options) {
   const SystemClock clock;
-  const auto store =
-      Store::open(options.query.store, Access::read_only);  // says clearly if there is none
+  // Says clearly if there is none; what is written goes over a damaged log.
+  const auto store = open_to_ask(options.query.store, Examine::keep);
   if (!store) return store.error();
   const auto writable = Store::open(options.query.store, Access::read_write);
   if (!writable) return writable.error();

@@ -219,6 +219,11 @@ constexpr Question questions[] = {
 
 }  // namespace
 
+Result<std::unique_ptr<Store>> open_to_ask(const std::string& file, Examine how) {
+  if (const auto log = examine_log(file, how); !log.text.empty()) warn(log.text);
+  return Store::open(file, Access::read_only);
+}
+
 Result<std::vector<SchedulerNode>> scheduler_nodes(Store& store) {
   const auto text = store.value("scheduler.nodes");
   if (!text) return text.error();
@@ -262,7 +267,7 @@ void add_query_commands(CLI::App& app, QueryOptions& options) {
 int query_main(const std::string& verb, const QueryOptions& options) {
   for (const auto& question : questions) {
     if (verb != question.verb) continue;
-    const auto store = Store::open(options.store, Access::read_only);
+    const auto store = open_to_ask(options.store);
     if (!store) return fail(store.error());
     return question.show(**store, options);
   }

@@ -8,6 +8,7 @@
 
 #include "model/cluster_view.h"
 #include "store/store.h"
+#include "store/write_ahead_log.h"
 
 namespace faultline {
 
@@ -21,6 +22,10 @@ struct QueryOptions {
   std::size_t limit = 50;
   std::string id;
 };
+
+/// The store, for a question. What is wrong with its log is said first, on standard error: it is
+/// answered from what is left.
+Result<std::unique_ptr<Store>> open_to_ask(const std::string& file, Examine how = Examine::look);
 
 /// The scheduler's nodes as the controller saw them last; none before it did.
 Result<std::vector<SchedulerNode>> scheduler_nodes(Store& store);

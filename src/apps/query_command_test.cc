@@ -83,11 +83,16 @@ class QueryCommand : public StoreTest {
     over.evidence = {};
     over.since = over.updated_at = at(19, 0);
     for (const auto& each : {gpu, over}) ASSERT_TRUE(store_->put_verdict(each).ok());
-    ASSERT_TRUE(
-        store_
-            ->put_incident(
-                {"i-1", at(21, 18), {}, AttemptId{"7", 0}, gpu.subject, gpu.cause, {"v-1", "v-2"}})
-            .ok());
+    ASSERT_TRUE(store_
+                    ->put_incident({"i-1",
+                                    at(21, 18),
+                                    {},
+                                    AttemptId{"7", 0},
+                                    gpu.subject,
+                                    gpu.cause,
+                                    {"v-1", "v-2"},
+                                    {}})
+                    .ok());
   }
 
   void put_actions() {

@@ -196,7 +196,7 @@ int repair_main(const QueryOptions& options) {
                  "'" + printable(options.id, 100) +
                      "' is not a node name; give it as the scheduler spells it, for instance n3"});
   }
-  const auto store = Store::open(options.store, Access::read_only);
+  const auto store = open_to_ask(options.store);
   if (!store) return fail(store.error());
   const auto record = read_record(**store, options.id);
   if (!record) return fail(record.error());

@@ -99,7 +99,7 @@ Status check_tests(const ServeOptions& options) {
 }
 
 void examine_store_log(const ServeOptions& options, Serving& serving) {
-  const LogFindings found = examine_log(options.store);
+  const LogFindings found = examine_log(options.store, Examine::keep);
   if (found.damaged) {
     serving.counters.add("store_log_damaged_total");
     spdlog::error("{}", found.text);

@@ -44,9 +44,12 @@ void add_store_command(CLI::App& app, StoreOptions& options) {
 }
 
 int store_main(const StoreOptions& options) {
-  const auto store = Store::open(options.query.store, Access::read_only);
+  const bool checks = options.verb == "check";
+  if (const auto log = examine_log(options.query.store, Examine::look); checks && log.damaged)
+    return fail({ErrorCode::corrupt, log.text});
+  const auto store = open_to_ask(options.query.store);
   if (!store) return fail(store.error());
-  if (options.verb == "backup") return backup(**store, options);
+  if (!checks) return backup(**store, options);
   if (options.query.json) {
     print(nlohmann::json{{"store", options.query.store}, {"whole", true}});
   } else {

@@ -251,7 +251,7 @@ int why_main(const QueryOptions& options) {
                      "' is no id, node, job or subject; for instance a-0f3c9e5b7a1d2c44, n3, 7 or "
                      "gpu:n3/0000:3b:00.0"});
   }
-  const auto store = Store::open(options.store, Access::read_only);
+  const auto store = open_to_ask(options.store);
   if (!store) return fail(store.error());
   const auto catalog =
       load_catalog(options.catalog);  // the chain is worth showing without its explanations

@@ -215,6 +215,7 @@ void Controller::poll_once() {
     if (attempt != nullptr) note_store(store_.put_attempt(*attempt), "attempt");
   }
   const auto lost_drains = reopen_lost_drains(*view, daemon_id);
+  if (const auto strays = stray_drains_.look(*view, store_)) spdlog::warn("{}", *strays);
   std::vector<NodeState> moved;
   std::unique_lock order(node_order_);
   {

@@ -37,6 +37,7 @@
 #include "controller/ports.h"
 #include "controller/rulings.h"
 #include "controller/scheduler_watch.h"
+#include "controller/stray_drains.h"
 #include "store/store.h"
 
 namespace faultline {
@@ -180,6 +181,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   Judge judge_;              // judge thread only, after start
   SchedulerWatch watch_;     // poll thread only, after start
   DrainWatch drain_watch_;   // of the polling thread
+  StrayDrains stray_drains_;
   IncidentBook incidents_;   // judge thread only, after start
   ActionHistory history_;    // judge thread only, after start
   ClusterView judged_view_;  // judge thread only: its copy of view_ with the node states in it

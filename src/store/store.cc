@@ -51,20 +51,11 @@ Status check_no_text(const std::filesystem::path& file) {
                "of faultline's own"};
 }
 
-/// A store begins its life in its log: until that is written back for the first time, the database
-/// is one empty page. Copied without its log it looks like a new one.
+/// Copied without the log that it begins in, a store looks like a new one.
 Status check_log_came_along(const std::filesystem::path& file) {
-  constexpr std::size_t log_mode_at = 18;  // in the head of 100 bytes
-  constexpr char log_mode = 2;
-  constexpr std::uintmax_t first_page_bytes_max = 65536;
   std::error_code ignored;
-  if (std::filesystem::exists(log_of(file), ignored)) return ok_status();
-  if (bytes_of(file) > first_page_bytes_max) return ok_status();
-  const auto read = read_small_file(file, first_page_bytes_max);
-  if (!read || read->size() < 512 || (*read)[log_mode_at] != log_mode) return ok_status();
-  // The kind of the first page's tree, and how many entries it has: none, so no table.
-  const bool empty = (*read)[100] == 0x0d && (*read)[103] == 0 && (*read)[104] == 0;
-  if (!empty) return ok_status();
+  if (std::filesystem::exists(log_of(file), ignored) || !begins_in_its_log(file))
+    return ok_status();
   return Error{ErrorCode::corrupt,
                "all that was in it was in its log, " + log_of(file).string() +
                    ", which is not there: copy both while `faultline serve` is stopped, or make "

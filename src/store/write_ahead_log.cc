@@ -1,6 +1,7 @@
 #include "store/write_ahead_log.h"
 
 #include <array>
+#include <utility>
 
 #include "base/small_file.h"
 
@@ -61,6 +62,37 @@ Head read_head(std::string_view log) {
   return head;
 }
 
+/// Twice the same, or nothing: what changes while it is read is no damage.
+std::optional<Result<std::string>> read_at_rest(const std::filesystem::path& log) {
+  constexpr int reads_max = 4;
+  auto bytes = read_small_file(log, log_bytes_max);
+  for (int i = 1; i < reads_max; ++i) {
+    if (!bytes || !read_log(*bytes).damage) return bytes;
+    auto again = read_small_file(log, log_bytes_max);
+    if (again && *again == *bytes) return bytes;
+    bytes = std::move(again);
+  }
+  return std::nullopt;
+}
+
+LogFindings damaged_log(const std::filesystem::path& log, const LogBreak& damage,
+                        const std::string& kept) {
+  return {true, log.string() + " is damaged in its record " + std::to_string(damage.frame) +
+                    ": at least " + std::to_string(damage.commits) +
+                    " commits after it are lost, the latest events and acts among them (" + kept +
+                    "): look at the disk, and compare `faultline nodes` with the scheduler"};
+}
+
+LogFindings lost_log(const std::filesystem::path& file, const std::filesystem::path& log) {
+  return {false,
+          "there is nothing in " + file.string() +
+              ", though it is not new: all that a young store knows is in its log, and " +
+              log.string() +
+              " has no whole commit. Unless this store was never in use, put back a copy made by "
+              "`faultline store backup`, and look at the disk; nodes that are drained with the "
+              "reason `faultline:...` are then not known any more (`faultline return NODE`)"};
+}
+
 /// Copies the log, which SQLite is about to overwrite, and says where to.
 std::string keep_copy(const std::filesystem::path& log) {
   const std::filesystem::path kept = log.string() + ".damaged";
@@ -72,10 +104,11 @@ std::string keep_copy(const std::filesystem::path& log) {
 
 }  // namespace
 
-std::optional<LogBreak> find_log_break(std::string_view log) {
-  if (log.size() < head_bytes) return std::nullopt;
+LogReading read_log(std::string_view log) {
+  LogReading reading;
+  if (log.size() < head_bytes) return reading;
   const Head head = read_head(log);
-  if (head.page_bytes < 512 || head.page_bytes > page_bytes_max) return std::nullopt;
+  if (head.page_bytes < 512 || head.page_bytes > page_bytes_max) return reading;
   const std::size_t frame_bytes = frame_head_bytes + head.page_bytes;
   Pair sum = head.checksum;
   bool broken = !head.whole;
@@ -94,14 +127,18 @@ std::optional<LogBreak> find_log_break(std::string_view log) {
     }
     sum = add_checksum(sum, frame.substr(0, 8), head.little_endian);
     sum = add_checksum(sum, frame.substr(frame_head_bytes), head.little_endian);
-    if (of_this_log && sum == pair_at(frame, 16)) continue;
+    if (of_this_log && sum == pair_at(frame, 16)) {
+      reading.commits += commits ? 1 : 0;
+      continue;
+    }
     broken = true;
     break_commits = commits;
     found.frame = number;
   }
   // One alone may be the last, which a crash has left unfinished and nobody was promised.
   const bool promised = found.commits + (break_commits ? 1 : 0) > 1;
-  return promised && found.commits > 0 ? std::optional(found) : std::nullopt;
+  if (promised && found.commits > 0) reading.damage = found;
+  return reading;
 }
 
 std::filesystem::path log_of(const std::filesystem::path& file) {
@@ -110,18 +147,30 @@ std::filesystem::path log_of(const std::filesystem::path& file) {
   return (real.empty() ? file : real).string() + "-wal";
 }
 
-LogFindings examine_log(const std::filesystem::path& file) {
+bool begins_in_its_log(const std::filesystem::path& file) {
+  constexpr std::size_t log_mode_at = 18;  // in the head of 100 bytes
+  constexpr char log_mode = 2;
+  constexpr std::uint64_t first_page_bytes_max = 65536;
+  const auto page = read_small_file(file, first_page_bytes_max);  // refused if it is longer
+  if (!page || page->size() < 512 || (*page)[log_mode_at] != log_mode) return false;
+  // The kind of the first page's tree, and how many entries it has: none, so no table.
+  return (*page)[100] == 0x0d && (*page)[103] == 0 && (*page)[104] == 0;
+}
+
+LogFindings examine_log(const std::filesystem::path& file, Examine how) {
   const std::filesystem::path log = log_of(file);
-  const auto bytes = read_small_file(log, log_bytes_max);
-  if (!bytes && bytes.error().code == ErrorCode::not_found) return {};
-  if (!bytes) return {false, "not looked at for damage: " + bytes.error().message};
-  const auto found = find_log_break(*bytes);
-  if (!found) return {};
-  return {true, log.string() + " is damaged in its record " + std::to_string(found->frame) +
-                    ": at least " + std::to_string(found->commits) +
-                    " commits after it are lost, the latest events and acts among them (" +
-                    keep_copy(log) +
-                    "): look at the disk, and compare `faultline nodes` with the scheduler"};
+  const auto bytes = read_at_rest(log);
+  if (!bytes) return {false, "not looked at for damage: " + log.string() + " is written to"};
+  if (!*bytes && bytes->error().code == ErrorCode::not_found) return {};
+  if (!*bytes) return {false, "not looked at for damage: " + bytes->error().message};
+  const LogReading reading = read_log(**bytes);
+  if (reading.damage) {
+    return damaged_log(
+        log, *reading.damage,
+        how == Examine::keep ? keep_copy(log) : "copy the log before anything is written into it");
+  }
+  if (reading.commits == 0 && begins_in_its_log(file)) return lost_log(file, log);
+  return {};
 }
 
 }  // namespace faultline

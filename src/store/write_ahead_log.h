@@ -16,20 +16,34 @@ struct LogBreak {
   std::uint64_t commits = 0;  // that follow it, and that SQLite does not take; at least
 };
 
-/// Nothing if the log is whole, or ends as a crash may leave it: without all of its last commit.
-std::optional<LogBreak> find_log_break(std::string_view log);
+struct LogReading {
+  std::uint64_t commits = 0;  // that SQLite takes
+  /// Nothing if the log is whole, or ends as a crash may leave it: without all of its last commit.
+  std::optional<LogBreak> damage;
+};
+
+LogReading read_log(std::string_view log);
 
 /// Where SQLite keeps the log of `file`: beside the database itself, also where `file` is a link.
 std::filesystem::path log_of(const std::filesystem::path& file);
+
+/// True if the database is one empty page: a store begins its life in its log, until that is
+/// written back for the first time.
+bool begins_in_its_log(const std::filesystem::path& file);
+
+enum class Examine {
+  look,  // beside whoever writes
+  keep,  // before it is opened for writing: a damaged log is copied to a name beside it
+};
 
 struct LogFindings {
   bool damaged = false;
   std::string text;  // for an operator; "" if there is nothing to say
 };
 
-/// Looks for damage in the log of the database `file`, and copies a damaged log to a name beside
-/// it. A log that cannot be looked at (above 64 MiB, or not readable) is not called damaged, and
-/// the text says so. To be called before the database is opened, and by its one controller alone.
-LogFindings examine_log(const std::filesystem::path& file);
+/// Looks for damage in the log of the database `file`, and whether a store that had begun in it was
+/// lost with it. A log that cannot be looked at (above 64 MiB, not readable, or written to all the
+/// while) is not called damaged, and the text says so.
+LogFindings examine_log(const std::filesystem::path& file, Examine how);
 
 }  // namespace faultline

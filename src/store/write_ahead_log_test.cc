@@ -54,10 +54,10 @@ class WriteAheadLogTest : public StoreTest {
 };
 
 TEST_F(WriteAheadLogTest, WhatIsWholeOrCutAtItsEndIsWell) {
-  EXPECT_FALSE(find_log_break(log_));
+  EXPECT_FALSE(read_log(log_).damage);
   for (std::size_t bytes = 0; bytes < log_.size(); bytes += 1000)
-    EXPECT_FALSE(find_log_break(std::string_view(log_).substr(0, bytes))) << bytes;
-  EXPECT_FALSE(find_log_break(std::string(10'000, '\0')));
+    EXPECT_FALSE(read_log(std::string_view(log_).substr(0, bytes)).damage) << bytes;
+  EXPECT_FALSE(read_log(std::string(10'000, '\0')).damage);
 }
 
 // Wherever a byte changes, whoever loses more than the last commit hears of it, and nobody else.
@@ -71,7 +71,7 @@ TEST_F(WriteAheadLogTest, DamageAnywhereIsFoundIfItHidesMoreThanTheLastCommit) {
   for (const std::size_t at : places) {
     SCOPED_TRACE(at);
     const std::string damaged = with_damage(at);
-    const auto found = find_log_break(damaged);
+    const auto found = read_log(damaged).damage;
     const std::size_t lost = event_count - events_with(damaged);
     if (lost > 2) {
       ASSERT_TRUE(found);
@@ -92,18 +92,18 @@ TEST_F(WriteAheadLogTest, WhatIsLeftOfAnEarlierUseIsNoDamage) {
   const std::string log = bytes_of(log_of(file_));
   ASSERT_EQ(log.size(), log_.size());
   ASSERT_NE(log, log_);
-  EXPECT_FALSE(find_log_break(log));
+  EXPECT_FALSE(read_log(log).damage);
 }
 
 TEST_F(WriteAheadLogTest, ADamagedLogIsKeptAndSaidOnce) {
   const std::string damaged = with_damage(head_bytes + frame_bytes + 100);
   const fs::path copy = folder_ / "copy.db";
   ASSERT_TRUE(write_small_file(copy, database_, false).ok());
-  EXPECT_EQ(examine_log(copy).text, "");  // no log
+  EXPECT_EQ(examine_log(copy, Examine::keep).text, "");  // no log
   ASSERT_TRUE(write_small_file(log_of(copy), log_, false).ok());
-  EXPECT_EQ(examine_log(copy).text, "");
+  EXPECT_EQ(examine_log(copy, Examine::keep).text, "");
   ASSERT_TRUE(write_small_file(log_of(copy), damaged, false).ok());
-  const auto [found_damage, said] = examine_log(copy);
+  const auto [found_damage, said] = examine_log(copy, Examine::keep);
   EXPECT_TRUE(found_damage);
   EXPECT_NE(said.find("copy.db-wal is damaged in its record 2"), std::string::npos) << said;
   EXPECT_NE(said.find("commits after it are lost"), std::string::npos) << said;
@@ -111,19 +111,63 @@ TEST_F(WriteAheadLogTest, ADamagedLogIsKeptAndSaidOnce) {
   EXPECT_EQ(bytes_of(log_of(copy).string() + ".damaged"), damaged);
 }
 
+TEST_F(WriteAheadLogTest, WhoOnlyLooksIsToldOfTheSameDamageAndLeavesNothingBehind) {
+  const fs::path copy = folder_ / "copy.db";
+  ASSERT_TRUE(
+      write_small_file(log_of(copy), with_damage(head_bytes + frame_bytes + 100), false).ok());
+  const auto [found_damage, said] = examine_log(copy, Examine::look);
+  EXPECT_TRUE(found_damage);
+  EXPECT_NE(said.find("copy.db-wal is damaged in its record 2"), std::string::npos) << said;
+  EXPECT_FALSE(fs::exists(log_of(copy).string() + ".damaged"));
+  EXPECT_EQ(examine_log(file_, Examine::look).text, "") << "beside the one who writes";
+}
+
+TEST_F(WriteAheadLogTest, CommitsThatAreTakenAreCounted) {
+  EXPECT_EQ(read_log(log_).commits, event_count);
+  EXPECT_EQ(read_log(std::string_view(log_).substr(0, log_.size() - 1)).commits, event_count - 1);
+  EXPECT_EQ(read_log({}).commits, 0U);
+}
+
+/// A store that was never written back: one empty page, and all that it knows in its log.
+TEST_F(StoreTest, AYoungStoreWhoseLogWasCutToNothingIsSaid) {
+  auto store = open();
+  const std::string page = read_small_file(file_, 1 << 20).value();
+  const std::string log = read_small_file(log_of(file_), 1 << 20).value();
+  const fs::path copy = folder_ / "copy.db";
+  const auto said_with = [&](std::string_view left) {
+    EXPECT_TRUE(write_small_file(copy, page, false).ok());
+    EXPECT_TRUE(write_small_file(log_of(copy), left, false).ok());
+    return examine_log(copy, Examine::look);
+  };
+  ASSERT_TRUE(begins_in_its_log(file_));
+  EXPECT_EQ(said_with(log).text, "");
+  for (const std::size_t bytes : {0, 16, 32, 1000, 4119}) {
+    const auto [found_damage, said] = said_with(std::string_view(log).substr(0, bytes));
+    EXPECT_FALSE(found_damage);
+    EXPECT_EQ(said.find("there is nothing in " + copy.string()), 0U) << bytes << said;
+    EXPECT_NE(said.find("faultline store backup"), std::string::npos) << said;
+  }
+  store.reset();  // written back: the log is gone, and nothing is missing
+  EXPECT_FALSE(begins_in_its_log(file_));
+  EXPECT_EQ(examine_log(file_, Examine::look).text, "");
+  ASSERT_TRUE(write_small_file(log_of(file_), "", false).ok());
+  EXPECT_EQ(examine_log(file_, Examine::look).text, "");
+  EXPECT_EQ(examine_log(folder_ / "none.db", Examine::look).text, "");
+}
+
 TEST_F(WriteAheadLogTest, ADamagedLogThatCannotBeKeptIsStillSaid) {
   const fs::path copy = folder_ / "copy.db";
   ASSERT_TRUE(
       write_small_file(log_of(copy), with_damage(head_bytes + frame_bytes + 100), false).ok());
   fs::create_directory(log_of(copy).string() + ".damaged");  // takes the place of the copy
-  const auto [found_damage, said] = examine_log(copy);
+  const auto [found_damage, said] = examine_log(copy, Examine::keep);
   EXPECT_TRUE(found_damage);
   EXPECT_NE(said.find("could not be kept: "), std::string::npos) << said;
 }
 
 TEST_F(WriteAheadLogTest, ALogThatCannotBeLookedAtIsSaidAndNotCalledDamaged) {
   const auto expect_not_looked_at = [](const fs::path& database) {
-    const auto [found_damage, said] = examine_log(database);
+    const auto [found_damage, said] = examine_log(database, Examine::keep);
     EXPECT_FALSE(found_damage);
     EXPECT_EQ(said.find("not looked at for damage: "), 0U) << said;
     EXPECT_NE(said.find(log_of(database).string()), std::string::npos) << said;
@@ -134,7 +178,7 @@ TEST_F(WriteAheadLogTest, ALogThatCannotBeLookedAtIsSaidAndNotCalledDamaged) {
   const fs::path large = folder_ / "large.db";
   ASSERT_TRUE(write_small_file(log_of(large), log_, false).ok());
   fs::resize_file(log_of(large), 64ULL << 20);  // with a hole: it takes no room
-  EXPECT_EQ(examine_log(large).text, "");
+  EXPECT_EQ(examine_log(large, Examine::keep).text, "");
   fs::resize_file(log_of(large), (64ULL << 20) + 1);
   expect_not_looked_at(large);
 }
