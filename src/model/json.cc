@@ -299,7 +299,8 @@ json to_json(const Incident& incident) {
           {"attempt", attempt_or_null(incident.attempt)},
           {"subject", incident.subject.text()},
           {"cause", incident.cause},
-          {"verdicts", incident.verdicts}};
+          {"verdicts", incident.verdicts},
+          {"told", incident.told}};
 }
 
 Result<Incident> incident_from_json(const json& object) {
@@ -312,6 +313,7 @@ Result<Incident> incident_from_json(const json& object) {
   read.subject("subject", incident.subject);
   read.text("cause", incident.cause);
   read.texts("verdicts", incident.verdicts);
+  read.texts_if_present("told", incident.told);
   return read.finish(std::move(incident));
 }
 
