@@ -50,10 +50,21 @@ class LogSource {
   virtual void resume(std::string_view cursor) { static_cast<void>(cursor); }
 };
 
+/// Which agent of a node's name: two with another state folder, or in another boot, are two.
+struct AgentIdentity {
+  std::string host;
+  std::string boot_id;
+  std::string state;  // names its state folder
+
+  bool operator==(const AgentIdentity&) const = default;
+};
+
 /// The way to the controller. Called from one thread.
 class Uplink {
  public:
   virtual ~Uplink() = default;
+  /// Who we are. Before anything is sent.
+  virtual void introduce(const AgentIdentity& who) { static_cast<void>(who); }
   /// Delivers events; ok means the controller has them durably. Otherwise they stay in the spool.
   virtual Status send(const std::vector<Event>& events, Duration deadline) = 0;
   /// `counters`: what this agent counts, all of it; {} to say nothing of them this time.

@@ -45,6 +45,7 @@ Result<std::unique_ptr<AgentRuntime>> AgentRuntime::open(AgentSettings settings,
   std::unique_ptr<AgentRuntime> runtime(
       new AgentRuntime(std::move(settings), std::move(ports), catalog, counters,
                        std::move(lock).value(), std::move(spool).value(), std::move(state)));
+  runtime->introduce();
   runtime->save_state();  // a first start is remembered, unless the disk is full: that stops nobody
   runtime->say_hello();
   return runtime;
@@ -64,6 +65,13 @@ AgentRuntime::AgentRuntime(AgentSettings settings, AgentPorts ports, const Catal
              settings_.state / "signatures", settings_.host_names, settings_.logs_max},
             catalog, state_, ports_.clock, counters),
       gpu_watch_(settings_.node) {}
+
+/// When a state folder was first used tells it from any other.
+void AgentRuntime::introduce() {
+  const auto& hosts = settings_.host_names;
+  ports_.uplink.introduce({hosts.empty() ? settings_.node : hosts.back(), settings_.boot_id,
+                           to_text(state_.first_start())});
+}
 
 Event AgentRuntime::about_node(EventKind kind) const {
   Event event;
@@ -233,6 +241,7 @@ void AgentRuntime::rank_exited(const LauncherMessage& message, RankRegistry::Ran
   if (message.signal) event.fields["signal"] = std::to_string(*message.signal);
   if (message.core_dumped) event.fields["core_dumped"] = "1";
   if (message.step) event.fields["step"] = std::to_string(*message.step);
+  if (message.last_line) event.fields["last_line"] = *message.last_line;
   event.fields["pid"] = std::to_string(rank.pid);
   outbox_.add(std::move(event));
 }

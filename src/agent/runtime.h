@@ -96,6 +96,7 @@ class AgentRuntime {
  private:
   AgentRuntime(AgentSettings settings, AgentPorts ports, const Catalog& catalog, Counters& counters,
                FileLock lock, std::unique_ptr<Spool> spool, AgentState state);
+  void introduce();
   void say_hello();
   void say_damage();
   [[nodiscard]] Event about_node(EventKind kind) const;

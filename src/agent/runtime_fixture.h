@@ -105,6 +105,7 @@ class FakeUplink final : public Uplink {
     if (lose_answers) return Error{ErrorCode::deadline_exceeded, "no answer"};
     return ok_status();
   }
+  void introduce(const AgentIdentity& agent) override { who = agent; }
   Status heartbeat(Instant, const CounterValues&) override {
     ++heartbeats;
     return down ? Status(Error{ErrorCode::unavailable, "down"}) : ok_status();
@@ -121,6 +122,7 @@ class FakeUplink final : public Uplink {
   bool down = false;
   bool lose_answers = false;
   std::string poison = "none";
+  AgentIdentity who;
   int heartbeats = 0;
   std::vector<std::size_t> batches;
   std::map<EventId, int> deliveries;

@@ -74,6 +74,21 @@ TEST_F(RuntimeTest, RestartReportsNothingTwiceAndNothingLess) {
   for (const auto& [id, times] : uplink_.deliveries) EXPECT_EQ(times, 1) << id;
 }
 
+TEST_F(RuntimeTest, ItIsTheSameAgentAfterARestartAndAnotherOneWithAnotherState) {
+  const AgentIdentity first = uplink_.who;
+  EXPECT_EQ(first.boot_id, "boot-1");
+  clock_.advance(seconds{10});
+  start();
+  EXPECT_EQ(uplink_.who, first);
+  start("boot-2");
+  EXPECT_EQ(uplink_.who.state, first.state);
+  EXPECT_NE(uplink_.who, first);
+  runtime_.reset();
+  fs::remove_all(folder_ / "state");
+  start();
+  EXPECT_NE(uplink_.who.state, first.state);
+}
+
 TEST_F(RuntimeTest, NewBootStartsLogsAnew) {
   run_for(seconds{1});
   xid(1);

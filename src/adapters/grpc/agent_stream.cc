@@ -54,6 +54,7 @@ void AgentStream::read() {
 void AgentStream::read_done(bool ok) {
   if (finishing_) return;
   if (!ok) return finish(grpc::Status::OK);
+  heard_at_ = loop_.clock.monotonic();
   const auto body = in_.body_case();
   if (node_.empty() != (body == v1::AgentMessage::kHello)) {
     return finish(refusal(grpc::StatusCode::INVALID_ARGUMENT,
@@ -89,6 +90,8 @@ void AgentStream::hello() {
     loop_.warn("refused " + context_.peer() + ": " + why);
     return finish(refusal(grpc::StatusCode::PERMISSION_DENIED, why));
   }
+  identity_ = {said.host(), said.boot_id(), said.state()};
+  if (const auto refused = loop_.refuse_rival(said.node(), identity_)) return finish(*refused);
   node_ = said.node();
   loop_.greeted(node_, id_);
   v1::ControllerMessage welcome;

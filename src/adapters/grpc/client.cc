@@ -46,7 +46,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   /// Connects, says Hello and waits for the welcome.
-  Status open(const std::string& node, Duration deadline);
+  Status open(const std::string& node, const AgentIdentity& who, Duration deadline);
   /// The answer to one batch. The message is in outgoing().
   Result<v1::Ack> exchange(std::uint64_t seq, Duration deadline);
   /// Returns when the message in outgoing() has left.
@@ -174,7 +174,7 @@ Error Connection::reason() {
   return error;
 }
 
-Status Connection::open(const std::string& node, Duration deadline) {
+Status Connection::open(const std::string& node, const AgentIdentity& who, Duration deadline) {
   io_ = stub_->PrepareAsyncReport(&context_, &queue_);
   io_->StartCall(tag(started));
   FAULTLINE_TRY(wait([this] { return started_; }, deadline, "connection"));
@@ -182,6 +182,9 @@ Status Connection::open(const std::string& node, Duration deadline) {
   hello.set_protocol(protocol_version);
   hello.set_node(node);
   hello.set_program_version(std::string(kVersion));
+  hello.set_host(who.host);
+  hello.set_boot_id(who.boot_id);
+  hello.set_state(who.state);
   FAULTLINE_TRY(write(deadline));
   return wait([this] { return welcomed_; }, deadline, "welcome");
 }
@@ -215,6 +218,7 @@ class GrpcUplink::Impl {
         counters_(counters),
         backoff_(options_.backoff_first, options_.backoff_longest, rng) {}
 
+  void introduce(const AgentIdentity& who) { who_ = who; }
   Status send(const std::vector<Event>& events, Duration deadline);
   Status heartbeat(Instant now, const CounterValues& counters);
   std::vector<Ruling> take_rulings();
@@ -234,6 +238,7 @@ class GrpcUplink::Impl {
   }
 
   const GrpcUplinkOptions options_;
+  AgentIdentity who_;
   const Clock& clock_;
   Counters& counters_;
   Backoff backoff_;
@@ -268,7 +273,7 @@ Status GrpcUplink::Impl::connect(Duration deadline) {
       std::make_unique<Connection>(options_.controller, std::move(channel).value().channel);
   opened_at_ = clock_.monotonic();
   seq_ = 0;
-  if (const Status opened = connection_->open(options_.node, deadline); !opened)
+  if (const Status opened = connection_->open(options_.node, who_, deadline); !opened)
     return lost(opened.error());
   counters_.add("uplink_connections_total");
   return ok_status();
@@ -402,6 +407,7 @@ std::vector<Uplink::Ruling> GrpcUplink::Impl::take_rulings() {
 GrpcUplink::GrpcUplink(GrpcUplinkOptions options, const Clock& clock, Rng rng, Counters& counters)
     : impl_(std::make_unique<Impl>(std::move(options), clock, rng, counters)) {}
 GrpcUplink::~GrpcUplink() = default;
+void GrpcUplink::introduce(const AgentIdentity& who) { impl_->introduce(who); }
 Status GrpcUplink::send(const std::vector<Event>& events, Duration deadline) {
   return impl_->send(events, deadline);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "adapters/grpc/server_loop.h"
+#include "base/text.h"
 #include "wire/intake.h"
 
 namespace faultline {
@@ -22,6 +23,12 @@ constexpr Duration complaint_interval = std::chrono::seconds{10};
 gpr_timespec from_now(Duration duration) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                       gpr_time_from_nanos(duration.count(), GPR_TIMESPAN));
+}
+
+std::string name_of(const AgentIdentity& agent) {
+  constexpr std::size_t bytes_max = 64;
+  return "host " + printable(agent.host, bytes_max) + ", boot " +
+         printable(agent.boot_id, bytes_max) + ", state of " + printable(agent.state, bytes_max);
 }
 
 }  // namespace
@@ -174,6 +181,37 @@ void ServerLoop::release_call(std::uint64_t id) {
   if (node) ended_calls_.push_back(std::move(node.mapped()));
 }
 
+std::optional<grpc::Status> ServerLoop::refuse_rival(const std::string& node,
+                                                     const AgentIdentity& who) {
+  const auto it = by_node_.find(node);
+  if (it == by_node_.end() || who.state.empty()) return std::nullopt;
+  const auto ids = it->second;  // a stream that is finished leaves the list
+  for (const std::uint64_t id : ids) {
+    AgentStream& other = *streams_.at(id);
+    if (other.identity() == who || other.identity().state.empty()) continue;
+    const Duration silent = clock.monotonic() - other.heard_at();
+    if (silent < options.agent_silence_max) {
+      counters.add("grpc_rivals_refused_total");
+      say_rival(node, who, other.identity());
+      return refusal(grpc::StatusCode::ALREADY_EXISTS,
+                     "another agent speaks for '" + node + "': " + name_of(other.identity()) +
+                         "; stop one of the two, or give this one the --node of its own node");
+    }
+    other.finish(refusal(grpc::StatusCode::ABORTED, "another agent speaks for '" + node + "'"));
+  }
+  return std::nullopt;
+}
+
+/// Once: it is tried again every few seconds.
+void ServerLoop::say_rival(const std::string& node, const AgentIdentity& who,
+                           const AgentIdentity& speaker) {
+  if (!options.warn || std::exchange(rivals_said_[node], who) == who) return;
+  options.warn("two agents speak for '" + node + "': " + name_of(speaker) + " is heard, " +
+               name_of(who) +
+               " is refused as long as that one lives; stop one of the two, or "
+               "correct its --node");
+}
+
 void ServerLoop::greeted(const std::string& node, std::uint64_t id) {
   counters.add("grpc_streams_opened_total");
   auto& ids = by_node_[node];
@@ -189,7 +227,9 @@ void ServerLoop::forget(const std::string& node, std::uint64_t id) {
   const auto it = by_node_.find(node);
   if (it == by_node_.end()) return;
   std::erase(it->second, id);
-  if (it->second.empty()) by_node_.erase(it);
+  if (!it->second.empty()) return;
+  by_node_.erase(it);
+  rivals_said_.erase(node);
 }
 
 void ServerLoop::warn(const std::string& text) { say(text, last_warning_, warn_interval); }

@@ -28,6 +28,9 @@ struct GrpcServerOptions {
   std::size_t streams_max = 16384;
   Duration ruling_poll = std::chrono::milliseconds{100};
   Duration hello_deadline = std::chrono::seconds{10};
+  /// An agent that has said nothing for so long, of one heartbeat a second, no longer keeps another
+  /// one of its node's name out: it is the ghost of a node that lost its power.
+  Duration agent_silence_max = std::chrono::seconds{10};
   /// What an operator of the controller should see: who was refused, and why. Called from any
   /// thread, at most once a second.
   std::function<void(const std::string&)> warn = {};

@@ -24,6 +24,7 @@
 #include "adapters/grpc/server.h"
 #include "adapters/grpc/status_codes.h"
 #include "adapters/grpc/worker_pool.h"
+#include "agent/ports.h"
 #include "wire/faultline.grpc.pb.h"
 
 namespace faultline::grpc_server {
@@ -57,6 +58,8 @@ class AgentStream {
   void finish(const grpc::Status& status);
   void give_rulings(std::uint64_t cursor, const std::vector<RulingReport>& reports);
   void tick(Duration now);
+  [[nodiscard]] const AgentIdentity& identity() const { return identity_; }
+  [[nodiscard]] Duration heard_at() const { return heard_at_; }
   [[nodiscard]] bool open() const { return opened_at_.has_value(); }
   /// Its node, or "" until Hello and after the end.
   [[nodiscard]] const std::string& node() const { return node_; }
@@ -89,6 +92,8 @@ class AgentStream {
   std::optional<v1::ControllerMessage> work_answer_;
   Peer peer_;
   std::string node_;
+  AgentIdentity identity_;
+  Duration heard_at_{0};
   std::optional<Duration> opened_at_;  // empty while it waits for a call
   std::uint64_t cursor_ = 0;
   int pending_ = 0;  // operations that have not come back; at 0 the stream is over
@@ -154,6 +159,8 @@ class ServerLoop {
   /// Destroys it once the step that is running has returned.
   void release_stream(std::uint64_t id);
   void release_call(std::uint64_t id);
+  /// The refusal of an agent in whose node's name another one speaks. One that is silent is ended.
+  std::optional<grpc::Status> refuse_rival(const std::string& node, const AgentIdentity& who);
   /// Of several streams of a node the newest stay: an agent that restarted must not be shut out by
   /// its own ghost.
   void greeted(const std::string& node, std::uint64_t id);
@@ -191,6 +198,7 @@ class ServerLoop {
 
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials() const;
   Error cannot_listen() const;
+  void say_rival(const std::string& node, const AgentIdentity& who, const AgentIdentity& speaker);
   /// What gRPC complains of, on any of its threads.
   void hear(const std::string& text);
   void say(const std::string& text, std::optional<Duration>& last, Duration interval);
@@ -213,6 +221,7 @@ class ServerLoop {
   std::vector<std::unique_ptr<AgentStream>> ended_streams_;
   std::vector<std::unique_ptr<OperatorCall>> ended_calls_;
   std::map<std::string, std::deque<std::uint64_t>, std::less<>> by_node_;
+  std::map<std::string, AgentIdentity, std::less<>> rivals_said_;  // by node, of those in by_node_
   RulingPoll poll_;
   Step on_poll_{[this](bool) { deliver_rulings(); }};
   Duration last_tick_{0};

@@ -223,6 +223,70 @@ TEST_F(Transport, TheNewestStreamsOfANodeWin) {
   EXPECT_TRUE(uplinks[2]->send({event_of("n3", 4)}, long_enough).ok());
 }
 
+const AgentIdentity first_agent{"host-a", "boot-1", "2026-11-30T10:00:00Z"};
+const AgentIdentity other_host{"host-b", "boot-2", "2026-11-30T11:00:00Z"};
+
+TEST_F(Transport, ASecondAgentOfANodeIsRefusedWhileTheFirstOneSpeaks) {
+  start_server({}, [](GrpcServerOptions& o) { o.agent_silence_max = std::chrono::hours{1}; });
+  uplink("n3").introduce(first_agent);
+  ASSERT_TRUE(uplinks[0]->send({event_of("n3", 1)}, long_enough).ok());
+  AgentIdentity other_boot = first_agent;  // of a disk that was copied
+  other_boot.boot_id = "boot-2";
+  AgentIdentity other_state = first_agent;
+  other_state.state = "2026-11-30T11:00:00Z";
+  for (const auto& rival : {other_host, other_boot, other_state}) {
+    auto& refused = uplink("n3");
+    refused.introduce(rival);
+    for (int i = 0; i < 3; ++i) {
+      const Status sent = refused.send({event_of("n3", 2)}, long_enough);
+      ASSERT_EQ(sent.error().code, ErrorCode::conflict) << sent.error().message;
+      EXPECT_NE(sent.error().message.find("host host-a, boot boot-1"), std::string::npos)
+          << sent.error().message;
+      clock.advance(std::chrono::minutes{1});
+    }
+  }
+  EXPECT_TRUE(uplinks[0]->send({event_of("n3", 3)}, long_enough).ok()) << "left alone";
+  EXPECT_EQ(controller.taken().size(), 2U);
+  EXPECT_EQ(server_counters.get("grpc_rivals_refused_total"), 9U);
+  ASSERT_EQ(server_warnings.size(), 3U) << "each of them once";
+  EXPECT_NE(server_warnings[0].find("host-b, boot boot-2"), std::string::npos);
+  EXPECT_NE(server_warnings[0].find("host-a, boot boot-1"), std::string::npos);
+}
+
+TEST_F(Transport, AnAgentThatEndedOrFellSilentKeepsNobodyOut) {
+  start_server();
+  uplink("n3").introduce(first_agent);
+  ASSERT_TRUE(uplinks[0]->send({event_of("n3", 1)}, long_enough).ok());
+  auto& next = uplink("n3");
+  next.introduce(other_host);
+  EXPECT_FALSE(next.send({event_of("n3", 2)}, long_enough).ok());
+  uplinks[0].reset();
+  Status sent = Error{};
+  while (!sent.ok()) {  // until the server has seen the end of the stream
+    clock.advance(std::chrono::minutes{1});
+    sent = next.send({event_of("n3", 2)}, long_enough);
+  }
+  server.reset();
+  start_server({}, [](GrpcServerOptions& options) { options.agent_silence_max = Duration{0}; });
+  auto& silent = uplink("n4");
+  silent.introduce(first_agent);
+  ASSERT_TRUE(silent.send({event_of("n4", 1)}, long_enough).ok());
+  auto& rebooted = uplink("n4");
+  rebooted.introduce(other_host);
+  EXPECT_TRUE(rebooted.send({event_of("n4", 2)}, long_enough).ok());
+  EXPECT_FALSE(silent.send({event_of("n4", 3)}, long_enough).ok()) << "its stream was ended";
+}
+
+TEST_F(Transport, ARestartedAgentAndAnOlderProgramAreNoRivals) {
+  start_server();
+  for (const auto& who : {first_agent, first_agent, AgentIdentity{}}) {
+    auto& agent = uplink("n3");
+    agent.introduce(who);
+    EXPECT_TRUE(agent.send({event_of("n3", 1)}, long_enough).ok());
+  }
+  EXPECT_EQ(server_counters.get("grpc_rivals_refused_total"), 0U);
+}
+
 TEST_F(Transport, MuchIsSentInSeveralBatchesInOrder) {
   start_server();
   std::vector<Event> events;
