@@ -64,8 +64,10 @@ struct Plumbing {
     const bool good = ::pipe2(out.data(), O_CLOEXEC) == 0 &&
                       (merged || ::pipe2(err.data(), O_CLOEXEC) == 0) &&
                       ::pipe2(failure.data(), O_CLOEXEC) == 0;
-    for (const int end : {out[1], err[1]}) {
-      if (end >= 0) ::fcntl(end, F_SETPIPE_SZ, pipe_bytes);
+    for (const int end : {out[0], err[0]}) {
+      if (end < 0) continue;
+      ::fcntl(end, F_SETPIPE_SZ, pipe_bytes);
+      ::fcntl(end, F_SETFL, O_NONBLOCK);  // ours alone: the command's end stays as it expects it
     }
     return good;
   }

@@ -37,7 +37,7 @@ class RunChild {
   Status start(const std::vector<std::string>& command,
                const std::vector<std::pair<std::string, std::string>>& variables, bool merged);
 
-  /// Read ends; -1 when closed. With `merged` there is no err.
+  /// Read ends, non-blocking; -1 when closed. With `merged` there is no err.
   [[nodiscard]] int out() const { return out_; }
   [[nodiscard]] int err() const { return err_; }
   void close_out();

@@ -17,6 +17,7 @@
 #include "apps/option_values.h"
 #include "apps/run_agent_link.h"
 #include "apps/run_child.h"
+#include "apps/run_gather.h"
 #include "apps/run_identity.h"
 #include "apps/run_log.h"
 #include "apps/run_own_log.h"
@@ -93,10 +94,17 @@ class Run {
   bool start_child();
   void open_log();
   void announce();
+  void choose_gathering();
   void watch();
   [[nodiscard]] int timeout_ms() const;
-  /// False at the end of the stream.
-  bool pump(RunLog::Stream stream);
+  [[nodiscard]] int descriptor(RunLog::Stream stream) const {
+    return stream == RunLog::Stream::out ? child_.out() : child_.err();
+  }
+  /// What to wait for: nothing while it gathers.
+  [[nodiscard]] pollfd waited_for(RunLog::Stream stream) const;
+  /// Reads once what is there; closes the stream at its end.
+  void pump(RunLog::Stream stream);
+  void take(RunLog::Stream stream, std::string_view bytes);
   void pass_on(RunLog::Stream stream, std::string_view bytes);
   /// Once, in the log and, if it is there, on standard error.
   void say_unread(RunLog::Stream stream);
@@ -116,6 +124,7 @@ class Run {
   RunLog log_;
   std::uint64_t log_start_ = 0;
   OutputRhythm rhythm_;
+  OutputGather gather_;
   StepWatch steps_out_;
   StepWatch steps_err_;
   std::optional<RunAgentLink> agent_;
@@ -179,6 +188,7 @@ int Run::main() {
   if (err_unread_) say_unread(RunLog::Stream::err);
   if (!start_child()) return start_code_;
   announce();
+  choose_gathering();
   watch();
   drain();
   finish();
@@ -191,19 +201,37 @@ int Run::timeout_ms() const {
   if (const auto check = rhythm_.next_check()) wait = std::min(wait, *check - now);
   if (!agent_->connected())
     wait = std::min(wait, std::max(agent_->next_try() - now, Duration{std::chrono::seconds{1}}));
+  if (gather_.stream()) wait = std::min(wait, gather_.until() - now);
   return static_cast<int>(std::max(wait, Duration{0}) / std::chrono::milliseconds{1}) + 1;
+}
+
+/// Not where somebody watches, nor in a pipe that fills at once.
+void Run::choose_gathering() {
+  const auto look = [&](RunLog::Stream stream, int shown_on) {
+    if (::isatty(shown_on) == 1 ||
+        ::fcntl(descriptor(stream), F_GETPIPE_SZ) < OutputGather::pipe_bytes_min)
+      gather_.never(stream);
+  };
+  look(RunLog::Stream::out, STDOUT_FILENO);
+  look(RunLog::Stream::err, STDERR_FILENO);
+}
+
+pollfd Run::waited_for(RunLog::Stream stream) const {
+  return {gather_.stream() == stream ? -1 : descriptor(stream), POLLIN, 0};
 }
 
 /// Until the child has ended.
 void Run::watch() {
   while (!end_) {
-    std::array<pollfd, 4> waits{{{child_.out(), POLLIN, 0},
-                                 {child_.err(), POLLIN, 0},
+    std::array<pollfd, 4> waits{{waited_for(RunLog::Stream::out),
+                                 waited_for(RunLog::Stream::err),
                                  {child_.signal_descriptor(), POLLIN, 0},
                                  {agent_->wait_descriptor(), POLLIN, 0}}};
     const int ready = ::poll(waits.data(), waits.size(), timeout_ms());
-    if (waits[0].revents != 0 && !pump(RunLog::Stream::out)) child_.close_out();
-    if (waits[1].revents != 0 && !pump(RunLog::Stream::err)) child_.close_err();
+    // What gathered is older than whatever woke us.
+    if (const auto gathered = gather_.end()) pump(*gathered);
+    if (waits[0].revents != 0) pump(RunLog::Stream::out);
+    if (waits[1].revents != 0) pump(RunLog::Stream::err);
     if (waits[3].revents != 0) agent_->hear();  // refusals only at this stage
     static_cast<void>(agent_->connect().ok());
     look_for_stall();
@@ -212,26 +240,31 @@ void Run::watch() {
   }
 }
 
-bool Run::pump(RunLog::Stream stream) {
-  const int descriptor = stream == RunLog::Stream::out ? child_.out() : child_.err();
-  if (descriptor < 0) return true;
-  const ssize_t got = ::read(descriptor, buffer_.data(), buffer_.size());
-  if (got < 0) return errno == EINTR || errno == EAGAIN;
-  if (got == 0) return false;
-  const std::string_view bytes(buffer_.data(), static_cast<std::size_t>(got));
+void Run::pump(RunLog::Stream stream) {
+  if (descriptor(stream) < 0) return;
+  const ssize_t got = ::read(descriptor(stream), buffer_.data(), buffer_.size());
+  if (got > 0) {
+    take(stream, std::string_view(buffer_.data(), static_cast<std::size_t>(got)));
+  } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
+    close(stream);
+  }
+}
+
+void Run::take(RunLog::Stream stream, std::string_view bytes) {
   if (const Status logged = log_.write(stream, bytes, clock_.now()); !logged.ok()) {
     say(logged.error().message + "; the job goes on, its log has gaps");
   }
   pass_on(stream, bytes);
   (stream == RunLog::Stream::out ? steps_out_ : steps_err_).output(bytes);
-  if (const auto stall = rhythm_.output(clock_.monotonic())) {
+  const Duration now = clock_.monotonic();
+  gather_.read(stream, bytes.size(), now);
+  if (const auto stall = rhythm_.output(now, gather_.gathered() == stream)) {
     LauncherMessage resumed = agent_->message(LauncherVerb::progress_resumed);
     resumed.silent = stall->silent;
     resumed.usual = stall->usual;
     agent_->tell(resumed);
     if (options_.verbose) say(fmt::format("progress resumed after {}", to_text(stall->silent)));
   }
-  return true;
 }
 
 void Run::pass_on(RunLog::Stream stream, std::string_view bytes) {
@@ -275,8 +308,8 @@ void Run::drain() {
     if (::poll(waits.data(), waits.size(),
                static_cast<int>(drain_quiet / std::chrono::milliseconds{1})) <= 0)
       return;
-    if (waits[0].revents != 0 && !pump(RunLog::Stream::out)) child_.close_out();
-    if (waits[1].revents != 0 && !pump(RunLog::Stream::err)) child_.close_err();
+    if (waits[0].revents != 0) pump(RunLog::Stream::out);
+    if (waits[1].revents != 0) pump(RunLog::Stream::err);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "apps/run_command.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +19,8 @@
 #include <thread>
 
 #include "adapters/agent_socket/unix_door.h"
+#include "apps/run_gather.h"
+#include "base/text.h"
 
 namespace faultline {
 namespace {
@@ -240,6 +244,78 @@ TEST_F(RunTest, WithoutAgentTheOwnLogIsAskedAndSaysSo) {
   const Outcome outcome = shell("echo 'just a failure'; exit 1");
   EXPECT_NE(outcome.err.find("faultline: "), std::string::npos);
   EXPECT_EQ(shell("exit 0").err, "");
+}
+
+// --- output that gathers (run_gather.h)
+
+/// Prints `count` lines, each when the one before is in the log: as fast as it is read.
+std::string echo_as_it_is_read(const fs::path& log, int count) {
+  return fmt::format(
+      "n=0; while [ $n -lt {0} ]; do n=$((n + 1)); echo line $n; "
+      "until grep -q \"line $n$\" {1}; do sleep 0.001; done; done",
+      count, log.string());
+}
+
+/// When the lines of a log were read; those that were read at once count once.
+std::vector<Instant> reads_in(const std::string& log) {
+  std::vector<Instant> times;
+  for (const std::string_view line : split(log, '\n')) {
+    const auto at = parse_instant(line.substr(0, line.find(' ')));
+    if (at && (times.empty() || times.back() != *at)) times.push_back(*at);
+  }
+  return times;
+}
+
+TEST_F(RunTest, LinesOfAJobThatPrintsSteadilyAreReadTogether) {
+  const Outcome outcome = shell(
+      "for i in 1 2 3 4 5 6 7 8 9; do for j in 1 2 3 4 5 6 7 8 9; do echo $i$j; sleep 0.004; done; "
+      "done");
+  const auto reads = reads_in(log());
+  ASSERT_GE(reads.size(), 2U) << log();
+  // The first two lines and the last one are not waited for, however slow this machine is.
+  EXPECT_LE(std::ssize(reads), (reads.back() - reads.front()) / OutputGather::gather_time_max + 3)
+      << log();
+  EXPECT_EQ(outcome.out.substr(0, 6), "11\n12\n");
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 81);
+}
+
+TEST_F(RunTest, WhereSomebodyWatchesEachLineIsReadAsItComes) {
+  before_ = [] {
+    const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+    ::grantpt(terminal);
+    ::unlockpt(terminal);
+    ::dup2(::open(::ptsname(terminal), O_RDWR | O_NOCTTY), 1);
+  };
+  shell(echo_as_it_is_read(folder_ / "logs/77-n3-0.log", 20));
+  const auto reads = reads_in(log());
+  ASSERT_EQ(reads.size(), 20U) << log();
+  Duration least = Duration::max();
+  for (std::size_t i = 3; i < reads.size(); ++i) least = std::min(least, reads[i] - reads[i - 1]);
+  EXPECT_LT(least, OutputGather::gather_time_max);
+}
+
+TEST_F(RunTest, BothOutputsAreLoggedInTheOrderOfTheirWriting) {
+  const std::string log_path = (folder_ / "logs/77-n3-0.log").string();
+  shell(
+      "for i in 1 2 3; do for j in a b c d e; do echo $i$j; sleep 0.01; done; echo oops$i >&2; "
+      "until grep -q oops$i " +
+      log_path + "; do sleep 0.001; done; done");
+  const std::string text = log();
+  std::string order;
+  for (const std::string_view line : split(text, '\n'))
+    order.append(line.substr(std::min(line.rfind(' '), line.size())));
+  EXPECT_EQ(order, " 1a 1b 1c 1d 1e oops1 2a 2b 2c 2d 2e oops2 3a 3b 3c 3d 3e oops3");
+}
+
+TEST_F(RunTest, TheLastLinesOfAChildThatEndsAtOnceAreWhole) {
+  // More than one read takes, and written while the lines before gather.
+  const Outcome outcome =
+      shell("for i in 1 2 3; do echo $i; sleep 0.02; done; seq 4 99999; exit 5");
+  EXPECT_EQ(outcome.code, 5);
+  std::string expected;
+  for (int i = 1; i <= 99999; ++i) expected += std::to_string(i) + "\n";
+  EXPECT_TRUE(outcome.out == expected) << outcome.out.size() << " bytes of " << expected.size();
+  EXPECT_NE(log().find("| 99999\n"), std::string::npos);
 }
 
 /// An agent in a thread of the test: answers await_ruling as told, keeps what it heard.

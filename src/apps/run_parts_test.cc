@@ -171,6 +171,18 @@ TEST_F(RhythmTest, BurstsAreOneBeat) {
   EXPECT_FALSE(rhythm_.check(now_ + seconds{79}));
 }
 
+TEST_F(RhythmTest, WhatGatheredIsTheBurstBefore) {
+  beat(seconds{20}, 10);
+  for (int i = 0; i < 50; ++i) {
+    now_ += milliseconds{101};
+    rhythm_.output(now_, true);
+  }
+  EXPECT_FALSE(rhythm_.check(now_ + seconds{80})) << "it is output, nevertheless";
+  const auto stall = rhythm_.check(now_ + seconds{80} + milliseconds{1});
+  ASSERT_TRUE(stall);
+  EXPECT_EQ(stall->usual, seconds{20});
+}
+
 // --- log
 
 TEST(LineTagger, SameLinesHoweverTheBytesAreCut) {

@@ -4,12 +4,12 @@
 
 namespace faultline {
 
-std::optional<OutputRhythm::Stall> OutputRhythm::output(Duration now) {
+std::optional<OutputRhythm::Stall> OutputRhythm::output(Duration now, bool same_burst) {
   std::optional<Stall> ended;
   if (last_output_) {
     const Duration pause = now - *last_output_;
     if (stalled_) ended = Stall{pause, usual_};
-    if (pause >= limits_.burst) learn(pause);
+    if (!same_burst && pause >= limits_.burst) learn(pause);
   }
   last_output_ = now;
   stalled_ = false;

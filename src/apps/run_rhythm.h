@@ -26,8 +26,9 @@ class OutputRhythm {
 
   explicit OutputRhythm(Limits limits) : limits_(limits) {}
 
-  /// Output came at `now` (monotonic). The stall that it ended, if one was reported.
-  std::optional<Stall> output(Duration now);
+  /// Output came at `now` (monotonic). The stall that it ended, if one was reported. `same_burst`:
+  /// it was left to gather after the output before, so the time between says nothing.
+  std::optional<Stall> output(Duration now, bool same_burst = false);
   /// The stall, once, when the silence has become too long.
   std::optional<Stall> check(Duration now);
   /// When check() could next say something; nullopt while it cannot.
