@@ -17,6 +17,9 @@ constexpr Duration time_slack = std::chrono::seconds{2};
 /// A notice beside those of gaps: the file was rotated, and nothing of it is lost.
 constexpr std::string_view another_file = "another_file";
 
+/// Another: kernel lines that are dropped, since they are older than the agent or the boot.
+constexpr std::string_view stale_lines = "stale_lines";
+
 /// What the agent's own log says of a gap; "" of one that has a line of its own.
 std::string_view text_of(GapReason why) {
   switch (why) {
@@ -224,11 +227,8 @@ void LogReader::take_chunk(Log& log, const Chunk& chunk, const Sink& sink) {
 }
 
 void LogReader::give(Log& log, std::vector<Event> events, const Sink& sink) {
+  drop_stale(log, events);
   for (Event& event : events) {
-    if (stale(log, event)) {
-      counters_.add("agent_stale_lines_total");
-      continue;
-    }
     if (!known(event.observed_at)) {
       // The line says no time; we follow closely, so the time of reading is a good one.
       event.observed_at = clock_.now();
@@ -244,22 +244,46 @@ void LogReader::pass_on(Log& log, Event event, const Sink& sink) const {
   sink(std::move(event));
 }
 
-void LogReader::say(const Log& log, const std::vector<Notices::Due>& notices) {
+void LogReader::say(const Log& log, const std::vector<Notices::Due>& notices) const {
   for (const auto& [kind, tally] : notices) {
     const auto level = kind == another_file ? spdlog::level::info : spdlog::level::warn;
-    if (const auto text = text_of_notice(kind); !text.empty())
+    const auto text = kind == stale_lines ? text_of_stale(log) : std::string(text_of_notice(kind));
+    if (!text.empty())
       spdlog::log(level, "log: {}: {}{}", log.source->path(), text, count_of(tally));
   }
 }
 
 /// A kernel line of before the agent's first start, or of an earlier boot, was somebody else's
-/// news. While the clock stands before one of these, it was stepped back and says nothing about it.
-bool LogReader::stale(const Log& log, const Event& event) const {
-  if (log.origin.source != EventSource::kernel_log || !known(event.observed_at)) return false;
-  const auto before = [&](Instant start) {
-    return clock_.now() >= start && event.observed_at + time_slack < start;
-  };
-  return before(state_.first_start()) || before(settings_.boot_time);
+/// news; that time is given. While the clock stands before one of these, it was stepped back and
+/// says nothing about it.
+std::optional<Instant> LogReader::stale(const Log& log, const Event& event) const {
+  if (log.origin.source != EventSource::kernel_log || !known(event.observed_at))
+    return std::nullopt;
+  for (const Instant start : {settings_.boot_time, state_.first_start()})
+    if (clock_.now() >= start && event.observed_at + time_slack < start) return start;
+  return std::nullopt;
+}
+
+void LogReader::drop_stale(Log& log, std::vector<Event>& events) {
+  const auto dropped = std::erase_if(events, [&](const Event& event) {
+    const auto start = stale(log, event);
+    if (!start) return false;
+    log.stale_before = *start;
+    if (!known(log.oldest_stale) || event.observed_at < log.oldest_stale)
+      log.oldest_stale = event.observed_at;
+    return true;
+  });
+  if (dropped == 0) return;
+  counters_.add("agent_stale_lines_total", dropped);
+  log.notices.add(stale_lines, dropped, 0);
+}
+
+std::string LogReader::text_of_stale(const Log& log) const {
+  const bool boot = log.stale_before == settings_.boot_time;
+  return fmt::format(
+      "hits of before {} ({}) are old news and not told, the oldest is of {} before it",
+      boot ? "this boot" : "the agent's first start", to_text(log.stale_before),
+      to_text(log.stale_before - log.oldest_stale));
 }
 
 void LogReader::say_gap(Log& log, GapReason why, std::uint64_t offset, const Sink& sink) const {

@@ -83,6 +83,8 @@ class LogReader {
     std::optional<Duration> complained_at = {};
     std::optional<Duration> remove_at = {};
     std::optional<Duration> waiting_since = {};
+    Instant oldest_stale = {};
+    Instant stale_before = {};  // what is older than that is no news
   };
 
   const Result<std::shared_ptr<const SignatureDatabase>>& database(EventSource kind);
@@ -96,10 +98,12 @@ class LogReader {
   void say_unread(Log& log, const Sink& sink);
   void take_chunk(Log& log, const Chunk& chunk, const Sink& sink);
   void give(Log& log, std::vector<Event> events, const Sink& sink);
-  [[nodiscard]] bool stale(const Log& log, const Event& event) const;
+  [[nodiscard]] std::optional<Instant> stale(const Log& log, const Event& event) const;
+  void drop_stale(Log& log, std::vector<Event>& events);
+  [[nodiscard]] std::string text_of_stale(const Log& log) const;
   void say_gap(Log& log, GapReason why, std::uint64_t offset, const Sink& sink) const;
   void pass_on(Log& log, Event event, const Sink& sink) const;
-  static void say(const Log& log, const std::vector<Notices::Due>& notices);
+  void say(const Log& log, const std::vector<Notices::Due>& notices) const;
   void failed(Log& log, const Error& error, const Sink& sink);
   void complain(Log& log, const Error& error, const Sink& sink);
   void recovered(Log& log);

@@ -103,6 +103,30 @@ TEST_F(RuntimeLogsTest, WhatIsOddInALogIsSaidAtOnceThenCounted) {
   EXPECT_EQ(own_.lines("too long").size(), 1U) << "once is once";
 }
 
+TEST_F(RuntimeLogsTest, OldKernelLinesAreDroppedWithAWordOfHowManyWhyAndHowOld) {
+  wait(seconds{10});
+  EXPECT_TRUE(own_.lines("old news").empty());
+  for (int pid = 1; pid <= 3; ++pid) xid(pid, std::chrono::minutes{10 * pid});
+  xid(4);
+  wait(std::chrono::minutes{5});
+  EXPECT_EQ(uplink_.of(EventKind::log_signature).size(), 1U);
+  auto said = own_.lines("old news");
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].find("warning: log: /var/log/kern.log: hits of before the agent's first start"),
+            0U)
+      << said[0];
+  EXPECT_NE(said[0].find("the oldest is of 30 min before it, 3 lines"), std::string::npos)
+      << said[0];
+  xid(5, std::chrono::hours{2});
+  wait(std::chrono::minutes{1});
+  EXPECT_EQ(own_.lines("old news").size(), 1U) << "counted until it is due again";
+  wait(std::chrono::minutes{10});
+  said = own_.lines("old news");
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_NE(said[1].find("hits of before this boot"), std::string::npos) << said[1];
+  EXPECT_EQ(counters_.get("agent_stale_lines_total"), 4U);
+}
+
 TEST_F(RuntimeLogsTest, WhatWasHeldBackIsSaidWhenTheLogIsOver) {
   announce_rank();
   for (int i = 0; i < 2; ++i) {

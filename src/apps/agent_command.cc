@@ -303,6 +303,9 @@ Status check_agent_options(const AgentOptions& options) {
   };
   if (!valid_node_name(options.node))
     return wrong(fmt::format("'{}' is no node name; give --node", printable(options.node, 80)));
+  if (options.state.empty())
+    return wrong(
+        "--state is empty: it names the agent's folder, for instance /var/lib/faultline/agent");
   if (options.controller.empty())
     return wrong("give --controller HOST:PORT, for instance head:9176");
   const bool any_tls =

@@ -76,17 +76,32 @@ Status add_results(CLI::Option& option, const std::string& file, const std::stri
   return ok_status();
 }
 
+/// The options that are keys, too.
+std::vector<std::string> keys_of(const CLI::App& command) {
+  auto keys = long_options(command);
+  std::erase_if(keys, [](const std::string& key) { return key == "config" || key == "help"; });
+  return keys;
+}
+
+Error unknown_key(const CLI::App& command, const std::string& file, const std::string& key,
+                  const toml::node& node) {
+  if (key == "config") {
+    return bad(file, node,
+               "'config' is for the command line alone: a configuration file names no other one");
+  }
+  const std::string meant = did_you_mean(key, keys_of(command));
+  return bad(file, node,
+             "unknown key '" + printable(key, shown_bytes_max) + "'" +
+                 (meant.empty() ? "; the keys are the long options of `faultline " +
+                                      command.get_name() + " --help`"
+                                : meant));
+}
+
 Status apply_key(CLI::App& command, const std::string& file, const std::string& key,
                  const toml::node& node) {
   CLI::Option* option = command.get_option_no_throw("--" + key);
-  if (option == nullptr || key == "config" || key == "help") {
-    const std::string meant = did_you_mean(key, long_options(command));
-    return bad(file, node,
-               "unknown key '" + printable(key, shown_bytes_max) + "'" +
-                   (meant.empty() ? "; the keys are the long options of `faultline " +
-                                        command.get_name() + " --help`"
-                                  : meant));
-  }
+  if (option == nullptr || key == "config" || key == "help")
+    return unknown_key(command, file, key, node);
   if (option->count() > 0) return ok_status();
   FAULTLINE_TRY(add_results(*option, file, key, node));
   // An empty list is none at all.

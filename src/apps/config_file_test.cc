@@ -83,7 +83,14 @@ TEST_F(ConfigFile, AnUnknownKeyIsNamedWithTheNearestOne) {
   EXPECT_EQ(read("\n\npoll_ms = 500\n"),
             "serve.toml:3: unknown key 'poll_ms'; did you mean 'poll-ms'?");
   EXPECT_THAT(read("xyzzy = 1\n"), HasSubstr("the long options of `faultline serve --help`"));
-  EXPECT_THAT(read("help = true\n"), HasSubstr("unknown key 'help'"));
+  EXPECT_THAT(read("help = true\n"), HasSubstr("unknown key 'help'; the keys are"));
+}
+
+TEST_F(ConfigFile, ItNamesNoOtherFile) {
+  EXPECT_EQ(read("\nconfig = \"other.toml\"\n"),
+            "serve.toml:2: 'config' is for the command line alone: a configuration file names no "
+            "other one");
+  EXPECT_THAT(read("confg = \"other.toml\"\n"), testing::Not(HasSubstr("did you mean 'config'")));
 }
 
 TEST_F(ConfigFile, WhatIsNoTomlIsAnErrorWithItsLine) {

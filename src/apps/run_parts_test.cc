@@ -229,6 +229,7 @@ TEST(AgentOptions, SayWhatIsWrong) {
   EXPECT_TRUE(refused([](AgentOptions& o) { o.tls_cert = "x"; })) << "both";
   EXPECT_TRUE(refused([](AgentOptions& o) { o.node = "a b"; }));
   EXPECT_TRUE(refused([](AgentOptions& o) { o.controller = ""; }));
+  EXPECT_TRUE(refused([](AgentOptions& o) { o.state = ""; }));
   EXPECT_TRUE(refused([](AgentOptions& o) { o.kernel_logs = {"relative.log"}; }));
   EXPECT_FALSE(refused([](AgentOptions& o) { o.controller = "[::1]:9176"; }));
 }
