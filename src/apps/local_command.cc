@@ -187,7 +187,8 @@ int queue(const StateFolder& folder, const LocalCommandOptions& options, const C
   const auto state = state_with_inbox(folder, clock);
   if (!state) return fail(state.error());
   auto jobs = nlohmann::json::array();
-  Table table({"JOB", "RESTART", "STATE", "EXIT", "NODES", "EXCLUDED", "NAME", "DETAIL"});
+  Table table({"JOB", "RESTART", "STATE", "EXIT", "NODES", "EXCLUDED", "NAME", "DETAIL"},
+              {"NODES", "EXCLUDED", "NAME", "DETAIL"});
   for (const auto& task : state->tasks) {
     auto job = job_json(folder, *state, task);
     table.add(
@@ -200,7 +201,7 @@ int queue(const StateFolder& folder, const LocalCommandOptions& options, const C
   if (options.json) {
     print(nlohmann::json{{"jobs", std::move(jobs)}});
   } else {
-    print(table.text());
+    print(table);
   }
   return exit_ok;
 }
@@ -210,7 +211,7 @@ int nodes(const StateFolder& folder, const LocalCommandOptions& options) {
   if (!state) return fail(state.error());
   const auto busy = state->busy_nodes();
   auto list = nlohmann::json::array();
-  Table table({"NODE", "STATE", "JOB", "SPARE", "OWNER", "REASON"});
+  Table table({"NODE", "STATE", "JOB", "SPARE", "OWNER", "REASON"}, {"REASON"});
   for (const auto& node : state->nodes) {
     const auto on = busy.find(node.name);
     const std::string job = on == busy.end() ? "" : on->second;
@@ -230,7 +231,7 @@ int nodes(const StateFolder& folder, const LocalCommandOptions& options) {
   if (options.json) {
     print(nlohmann::json{{"nodes", std::move(list)}});
   } else {
-    print(table.text());
+    print(table);
   }
   return exit_ok;
 }

@@ -1,14 +1,18 @@
 #include "apps/output.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "base/contains.h"
 #include "base/text.h"
 
 namespace faultline {
@@ -16,6 +20,8 @@ namespace {
 
 // What is shown comes from nodes, jobs and users; a terminal obeys control characters in it.
 constexpr std::size_t shown_cell_bytes_max = 400;
+constexpr std::size_t gap = 2;                // between two columns
+constexpr std::size_t elided_width_min = 12;  // less would say nothing
 constexpr std::size_t shown_line_bytes_max = 16384;
 constexpr std::size_t shown_error_bytes_max = 4096;
 
@@ -40,6 +46,26 @@ std::size_t shown_width(const std::string& text) {
   }));
 }
 
+/// `text` in `width` columns: its beginning and its end say most.
+std::string elided(const std::string& text, std::size_t width) {
+  if (shown_width(text) <= width) return text;
+  std::vector<std::size_t> starts;  // of what takes a column
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) starts.push_back(i);
+  const std::size_t tail = (width - 1) / 2;
+  const std::size_t head = width - 1 - tail;
+  return text.substr(0, starts[head]) + "…" + text.substr(starts[starts.size() - tail]);
+}
+
+/// 0: it has none. COLUMNS is in the environment only where somebody put it there on purpose.
+std::size_t width_of_output() {
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr)
+    if (const auto width = parse_number<std::size_t>(columns)) return *width;
+  winsize terminal{};
+  const bool is_one = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal) == 0;
+  return is_one ? terminal.ws_col : 0;
+}
+
 }  // namespace
 
 void Table::add(std::vector<std::string> row) {
@@ -47,18 +73,40 @@ void Table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-std::string Table::text() const {
+std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i)
       widths[i] = std::max(widths[i], shown_width(row[i]));
   }
+  return widths;
+}
+
+void Table::shrink(std::vector<std::size_t>& widths, std::size_t width) const {
+  const auto& header = rows_.front();
+  std::size_t all = std::accumulate(widths.begin(), widths.end(), gap * (widths.size() - 1));
+  for (; all > width; --all) {
+    std::size_t* longest = nullptr;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const bool may = contains(free_text_, header[i]) &&
+                       widths[i] > std::max(elided_width_min, shown_width(header[i]));
+      if (may && (longest == nullptr || widths[i] > *longest)) longest = &widths[i];
+    }
+    if (longest == nullptr) return;
+    --*longest;
+  }
+}
+
+std::string Table::text(std::size_t width) const {
+  std::vector<std::size_t> widths = this->widths();
+  if (width > 0) shrink(widths, width);
   std::string out;
   for (const auto& row : rows_) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - shown_width(row[i]) + 2, ' ');
+      const std::string cell = i < widths.size() ? elided(row[i], widths[i]) : row[i];
+      line += cell;
+      if (i + 1 < row.size()) line.append(widths[i] - shown_width(cell) + gap, ' ');
     }
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
@@ -71,6 +119,8 @@ void print(const std::string& text) {
   shown.pop_back();  // one more than there were
   write(shown);
 }
+
+void print(const Table& table) { print(table.text(width_of_output())); }
 
 void print(const nlohmann::json& json) {
   write(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");

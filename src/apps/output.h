@@ -20,20 +20,29 @@ enum ExitCode {
 
 class Table {
  public:
-  explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+  /// `free_text`: columns that may be elided; never one of what is pasted into another command.
+  explicit Table(std::vector<std::string> header, std::vector<std::string> free_text = {})
+      : rows_{std::move(header)}, free_text_(std::move(free_text)) {}
   void add(std::vector<std::string> row);
   [[nodiscard]] std::size_t size() const { return rows_.size() - 1; }
-  /// Columns two spaces apart, the last one not padded, each line ended.
-  [[nodiscard]] std::string text() const;
+  /// Columns two spaces apart, the last one not padded, each line ended. So that a line has at most
+  /// `width` columns, if that can be had, the longest free text loses its middle; 0: all is shown.
+  [[nodiscard]] std::string text(std::size_t width = 0) const;
 
  private:
+  [[nodiscard]] std::vector<std::size_t> widths() const;
+  void shrink(std::vector<std::size_t>& widths, std::size_t width) const;
+
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::string> free_text_;
 };
 
 /// Writes to standard output, lines of text without control characters. What it does not take
 /// (a full disk, a closed descriptor) is told by finish_output.
 void print(const std::string& text);
 void print(const nlohmann::json& json);
+/// In the width of the terminal, or of COLUMNS; whole into a pipe or a file.
+void print(const Table& table);
 
 /// A file that is opened must not take the number of a closed standard descriptor, and then what is
 /// printed. Before anything is opened.

@@ -29,6 +29,45 @@ TEST(Output, ATableHoldsNoControls) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
 }
 
+TEST(Output, ATableFitsTheTerminalByTheMiddleOfItsFreeText) {
+  Table table({"NODE", "REASON", "BY"}, {"REASON"});
+  table.add({"a-very-long-node-name", "replaced: fan 4 of the left side", "ann"});
+  table.add({"n2", "-", "bob"});
+  EXPECT_EQ(table.text(), table.text(60)) << "just as wide";
+  EXPECT_EQ(table.text(59),
+            "NODE                   REASON                           BY\n"
+            "a-very-long-node-name  replaced: fan 4…f the left side  ann\n"
+            "n2                     -                                bob\n");
+  const std::string narrow = table.text(10);
+  EXPECT_THAT(narrow, HasSubstr("a-very-long-node-name  replac… side  ann\n")) << "ids are whole";
+  EXPECT_EQ(table.text(), table.text(0));
+}
+
+TEST(Output, TheLongestFreeTextIsElidedFirstAndALetterIsALetter) {
+  Table table({"A", "B"}, {"A", "B"});
+  table.add({std::string(14, 'a'), "ääääääääääääääääääää"});
+  EXPECT_THAT(table.text(30), HasSubstr("aaaaaaaaaaaaaa  äääääää…ääääää\n"));
+  EXPECT_THAT(table.text(26), HasSubstr("aaaaaa…aaaaa  ääääää…äääää\n"));
+  EXPECT_EQ(table.text(26), table.text(1)) << "less would say nothing";
+}
+
+TEST(Output, WhatIsNoTerminalGetsTheWholeTableUnlessColumnsSaysHowWide) {
+  Table table({"REASON"}, {"REASON"});
+  table.add({std::string(300, 'x')});
+  const auto printed = [&] {
+    testing::internal::CaptureStdout();
+    print(table);
+    return testing::internal::GetCapturedStdout();
+  };
+  ::unsetenv("COLUMNS");
+  EXPECT_EQ(printed(), table.text());
+  ::setenv("COLUMNS", "40", 1);
+  EXPECT_EQ(printed(), table.text(40));
+  ::setenv("COLUMNS", "wide", 1);
+  EXPECT_EQ(printed(), table.text());
+  ::unsetenv("COLUMNS");
+}
+
 TEST(Output, LinesStayLines) {
   testing::internal::CaptureStdout();
   print("one\n\ttwo\x1b\n");

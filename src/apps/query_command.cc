@@ -20,6 +20,9 @@ using nlohmann::json;
 constexpr const char* nothing = "-";
 constexpr std::size_t silence_requests_max = 10000;
 constexpr std::size_t limit_max = 1'000'000;
+constexpr std::size_t rank_events_max = 100'000;  // of an attempt; ranks come first
+/// `serve` asks every second, at most every minute, and keeps what it saw after five more.
+constexpr Duration view_fresh_max = std::chrono::minutes{2};
 
 std::string or_dash(const std::string& text) { return text.empty() ? nothing : text; }
 
@@ -45,9 +48,26 @@ std::string reason_of(const SchedulerNode& node, const NodeState& state) {
   return node.drain_reason + (repair ? "; " + state.note : "");
 }
 
+/// When the scheduler's nodes were seen last; unknown if they never were.
+Result<Instant> nodes_seen_at(Store& store) {
+  const auto text = store.value("scheduler.nodes_seen_at");
+  if (!text) return text.error();
+  return *text ? parse_instant(**text).value_or(Instant{}) : Instant{};
+}
+
+/// What a table of nodes ends with; "" while the view is fresh.
+std::string words_for_age(Instant seen_at, Duration age) {
+  if (!known(seen_at) || age <= view_fresh_max) return {};
+  return "The scheduler was seen last at " + short_time(seen_at) + ", " + to_text(age) +
+         " ago: does `faultline serve` run, and does the scheduler answer?\n";
+}
+
 int show_nodes(Store& store, const QueryOptions& options) {
   const auto nodes = scheduler_nodes(store);
   if (!nodes) return fail(nodes.error());
+  const auto seen_at = nodes_seen_at(store);
+  if (!seen_at) return fail(seen_at.error());
+  const Duration age = SystemClock().now() - *seen_at;
   const auto states = store.node_states();
   if (!states) return fail(states.error());
   std::map<std::string, NodeState> by_name;
@@ -56,10 +76,14 @@ int show_nodes(Store& store, const QueryOptions& options) {
   if (options.json) {
     json lives = json::array();
     for (const auto& [name, state] : by_name) lives.push_back(to_json(state));
-    print(json{{"nodes", std::move(lives)}, {"scheduler", list_of(*nodes)}});
+    const bool seen = known(*seen_at);
+    print(json{{"nodes", std::move(lives)},
+               {"scheduler", list_of(*nodes)},
+               {"scheduler_seen_at", seen ? json(to_text(*seen_at)) : json()},
+               {"scheduler_stale", seen && age > view_fresh_max}});
     return exit_ok;
   }
-  Table table({"NODE", "FAULTLINE", "SINCE", "BY", "SCHEDULER", "REASON"});
+  Table table({"NODE", "FAULTLINE", "SINCE", "BY", "SCHEDULER", "REASON"}, {"SCHEDULER", "REASON"});
   for (const auto& node : *nodes) {
     const NodeState state = by_name[node.name];
     by_name.erase(node.name);
@@ -70,25 +94,52 @@ int show_nodes(Store& store, const QueryOptions& options) {
     table.add({name, std::string(to_text(state.phase)), short_time(state.since), or_dash(state.by),
                "not in the scheduler", or_dash(state.note)});
   }
-  print(table.text());
+  print(table);
+  print(words_for_age(*seen_at, age));
   return exit_ok;
 }
 
+/// Where its ranks run or ran, as they announced themselves.
+Result<std::vector<RankPlace>> ranks_of(Store& store, const AttemptId& attempt) {
+  const auto events = store.events_of_attempt(attempt, {rank_events_max, {}});
+  if (!events) return events.error();
+  std::map<std::int32_t, RankPlace> by_rank;
+  for (const auto& event : *events) {
+    if (event.kind != EventKind::rank_started) continue;
+    RankPlace& place = by_rank[event.subject.rank] = {};
+    place.rank = event.subject.rank;
+    place.node = event.subject.node;
+    place.local_rank = parse_number<std::int32_t>(event.field("local_rank")).value_or(-1);
+    place.pid = parse_number<std::int64_t>(event.field("pid")).value_or(0);
+    for (const auto gpu : split(event.field("gpus"), ','))
+      if (!gpu.empty()) place.gpus.emplace_back(gpu);
+  }
+  std::vector<RankPlace> ranks;
+  for (auto& [rank, place] : by_rank) ranks.push_back(std::move(place));
+  return ranks;
+}
+
 int show_jobs(Store& store, const QueryOptions& options) {
-  const auto attempts = store.attempts({options.limit, {}});
+  auto attempts = store.attempts({options.limit, {}});
   if (!attempts) return fail(attempts.error());
   if (options.json) {
+    for (auto& attempt : attempts.value()) {
+      auto ranks = ranks_of(store, attempt.id);
+      if (!ranks) return fail(ranks.error());
+      attempt.ranks = std::move(ranks).value();
+    }
     print(json{{"attempts", list_of(*attempts)}});
     return exit_ok;
   }
-  Table table({"ATTEMPT", "STATE", "STARTED", "ENDED", "USER", "NAME", "NODES", "EXCLUDED"});
+  Table table({"ATTEMPT", "STATE", "STARTED", "ENDED", "USER", "NAME", "NODES", "EXCLUDED"},
+              {"NAME", "NODES", "EXCLUDED"});
   for (const auto& attempt : *attempts) {
     table.add({attempt.id.text(), std::string(to_text(attempt.state)),
                short_time(attempt.started_at), short_time(attempt.ended_at), or_dash(attempt.user),
                or_dash(printable(attempt.name, 40)), or_dash(join(attempt.nodes, ",")),
                or_dash(join(attempt.excluded_nodes, ","))});
   }
-  print(table.text());
+  print(table);
   return exit_ok;
 }
 
@@ -106,7 +157,7 @@ int show_incidents(Store& store, const QueryOptions& options) {
                incident.subject.text(), incident.attempt ? incident.attempt->text() : nothing,
                std::to_string(incident.verdicts.size())});
   }
-  print(table.text());
+  print(table);
   return exit_ok;
 }
 
@@ -125,7 +176,7 @@ int show_verdicts(Store& store, const QueryOptions& options) {
                verdict.subject.text(), verdict.attempt ? verdict.attempt->text() : nothing,
                std::to_string(verdict.evidence.size())});
   }
-  print(table.text());
+  print(table);
   return exit_ok;
 }
 
@@ -137,7 +188,8 @@ int show_actions(Store& store, const QueryOptions& options) {
   const auto decisions = store.decisions({options.limit, {}});
   if (!decisions) return fail(decisions.error());
   json list = json::array();
-  Table table({"ACTION", "DECISION", "DECIDED", "RULING", "REASON", "KIND", "SUBJECT", "OUTCOME"});
+  Table table({"ACTION", "DECISION", "DECIDED", "RULING", "REASON", "KIND", "SUBJECT", "OUTCOME"},
+              {"OUTCOME"});
   for (const auto& decision : *decisions) {
     if (!options.all && decision.ruling != Ruling::act && decision.ruling != Ruling::ask) continue;
     const auto record = store.action(decision.action.id);
@@ -160,7 +212,7 @@ int show_actions(Store& store, const QueryOptions& options) {
   if (options.json) {
     print(json{{"actions", std::move(list)}});
   } else {
-    print(table.text());
+    print(table);
   }
   return exit_ok;
 }
@@ -170,7 +222,7 @@ int show_silences(Store& store, const QueryOptions& options) {
   const auto requests = store.requests({silence_requests_max, now - silence_max});
   if (!requests) return fail(requests.error());
   json list = json::array();
-  Table table({"SILENCE", "SUBJECT", "SINCE", "UNTIL", "BY", "REASON", "ENDED BY"});
+  Table table({"SILENCE", "SUBJECT", "SINCE", "UNTIL", "BY", "REASON", "ENDED BY"}, {"REASON"});
   for (const auto& silence : silences_of(*requests)) {
     if (!options.all && !silence.holds(now)) continue;
     list.push_back(
@@ -189,7 +241,7 @@ int show_silences(Store& store, const QueryOptions& options) {
   if (options.json) {
     print(json{{"silences", std::move(list)}});
   } else {
-    print(table.text());
+    print(table);
   }
   return exit_ok;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/output.h"
+#include "base/clock.h"
 #include "model/json.h"
 #include "store/store_fixture.h"
 
@@ -26,6 +27,7 @@ class QueryCommand : public StoreTest {
  protected:
   void SetUp() override {
     StoreTest::SetUp();
+    ::unsetenv("COLUMNS");  // tables are whole
     store_ = open();
     put_nodes();
     put_jobs();
@@ -161,6 +163,55 @@ n9    suspected   2026-11-29 20:00:00  faultline  not in the scheduler  node.han
   ASSERT_NE(n3, shown["nodes"].end());
   EXPECT_EQ((*n3)["phase"], "in_repair");
   EXPECT_EQ((*n3)["note"], "RMA 4711");
+}
+
+TEST_F(QueryCommand, AnOldViewOfTheNodesSaysHowOldItIs) {
+  const auto seen = [&](Duration ago) {
+    const Instant then = SystemClock().now() - ago;
+    EXPECT_TRUE(store_->put_value("scheduler.nodes_seen_at", to_text(then)).ok());
+  };
+  EXPECT_EQ(json_of("nodes")["scheduler_seen_at"], json()) << "nobody knows";
+  EXPECT_EQ(json_of("nodes")["scheduler_stale"], false);
+  seen(std::chrono::seconds{5});
+  EXPECT_THAT(table("nodes"), testing::Not(testing::HasSubstr("ago")));
+  EXPECT_EQ(json_of("nodes")["scheduler_stale"], false);
+  seen(std::chrono::hours{3});
+  EXPECT_THAT(table("nodes"), testing::HasSubstr(", 3 h 0 min ago: does `faultline serve` run"));
+  EXPECT_EQ(json_of("nodes")["scheduler_stale"], true);
+  EXPECT_THAT(json_of("nodes")["scheduler_seen_at"].get<std::string>(), testing::EndsWith("Z"));
+}
+
+TEST_F(QueryCommand, JobsHaveTheExclusionsThatTheyRanWith) {
+  Attempt ended = store_->attempts({}).value().back();
+  ASSERT_EQ(ended.id.text(), "7#0");
+  ended.excluded_nodes = {"n3"};  // the scheduler shows the job's, which came after this attempt
+  ended.exit_code = 9;
+  ASSERT_TRUE(store_->put_attempt(ended).ok());
+  const json shown = json_of("jobs")["attempts"];
+  EXPECT_EQ(shown[1]["id"], "7#0");
+  EXPECT_EQ(shown[1]["exit_code"], 9);
+  EXPECT_EQ(shown[1]["excluded_nodes"], json::array());
+  EXPECT_EQ(shown[0]["excluded_nodes"], json({"n3"}));
+}
+
+TEST_F(QueryCommand, JobsSayWhereTheirRanksRun) {
+  std::vector<Event> events;
+  for (const int rank : {1, 0, 1}) {  // rank 1 twice: a launcher started it again
+    Event started;
+    started.kind = EventKind::rank_started;
+    started.attempt = AttemptId{"7", 1};
+    started.subject = Subject::of_rank(*started.attempt, rank, "n" + std::to_string(rank + 1));
+    started.fields = {{"local_rank", "0"}, {"pid", std::to_string(40 + events.size())}};
+    if (rank == 0) started.fields["gpus"] = "0000:3b:00.0,1";
+    started.id = "e-" + std::to_string(events.size());
+    events.push_back(started);
+  }
+  ASSERT_TRUE(store_->append_events(events).ok());
+  const json shown = json_of("jobs")["attempts"];
+  EXPECT_EQ(shown[0]["ranks"], json::parse(R"([
+    {"rank": 0, "local_rank": 0, "node": "n1", "pid": 41, "gpus": ["0000:3b:00.0", "1"]},
+    {"rank": 1, "local_rank": 0, "node": "n2", "pid": 42, "gpus": []}])"));
+  EXPECT_EQ(shown[1]["ranks"], json::array());
 }
 
 TEST_F(QueryCommand, Jobs) {

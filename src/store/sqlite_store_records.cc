@@ -20,9 +20,12 @@ Instant end_of(const Attempt& attempt) {
 
 Status SqliteStore::put_attempt(const Attempt& attempt) {
   const std::lock_guard lock(mutex_);
-  FAULTLINE_SQL(put,
-                "INSERT OR REPLACE INTO attempts (job, restart, started_at, ended_at, body) VALUES "
-                "(?,?,?,?,?)");
+  FAULTLINE_SQL(
+      put,
+      "INSERT INTO attempts (job, restart, started_at, ended_at, body) VALUES (?,?,?,?,?) "
+      "ON CONFLICT (job, restart) DO UPDATE SET started_at = excluded.started_at, "
+      "ended_at = excluded.ended_at, body = json_set(excluded.body, '$.excluded_nodes', "
+      "json(json_extract(attempts.body, '$.excluded_nodes')))");
   put.bind(attempt.id.job).bind(std::int64_t{attempt.id.restart}).bind(ns(attempt.started_at));
   put.bind(ns(end_of(attempt)));
   return put.bind(dump(to_json(attempt))).run();

@@ -94,6 +94,7 @@ class Store {
   virtual Result<std::optional<ActionRecord>> action(const ActionId& id) = 0;
   virtual Result<std::vector<ActionRecord>> actions(const Page& page) = 0;  // newest first
 
+  /// The exclusions stay those of the first time: later ones are of the job's next attempt.
   virtual Status put_attempt(const Attempt& attempt) = 0;
   virtual Result<std::vector<Attempt>> attempts(const Page& page) = 0;  // newest first
   /// Those that run, as far as is known, or ended at `since` or later: the newest `limit`, newest
