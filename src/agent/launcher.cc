@@ -109,6 +109,9 @@ void read_end(Reader& reader, LauncherMessage& message) {
   message.core_dumped = reader.flag("core_dumped");
   if (reader.has("step"))
     message.step = static_cast<std::uint64_t>(reader.number("step", 0, 0, INT64_MAX));
+  if (reader.has("last_line"))
+    message.last_line =
+        printable(reader.text("last_line", 4 * last_line_bytes_max), last_line_bytes_max);
 }
 
 /// A ruling has several lines; each is made safe to show.
@@ -157,6 +160,8 @@ std::string to_line(const LauncherMessage& message) {
       if (message.signal) object["signal"] = *message.signal;
       object["core_dumped"] = message.core_dumped;
       if (message.step) object["step"] = *message.step;
+      if (message.last_line)
+        object["last_line"] = printable(*message.last_line, last_line_bytes_max);
       break;
     case LauncherVerb::progress_stalled:
     case LauncherVerb::progress_resumed:

@@ -27,6 +27,8 @@ FAULTLINE_ENUM_NAMES(LauncherVerb, "rank_started", "rank_exited", "progress_stal
 
 inline constexpr std::size_t launcher_line_bytes_max = 16 * 1024;
 
+inline constexpr std::size_t last_line_bytes_max = 512;
+
 /// From the launcher to the agent. Which fields matter depends on the verb.
 struct LauncherMessage {
   LauncherVerb verb = LauncherVerb::rank_started;
@@ -48,6 +50,8 @@ struct LauncherMessage {
   std::optional<std::int32_t> signal;
   bool core_dumped = false;
   std::optional<std::uint64_t> step;  // the last that its output spoke of
+  /// Of a rank that failed: the last line of its output, "" if it printed nothing.
+  std::optional<std::string> last_line;
 
   // progress_stalled, progress_resumed
   Duration silent{0};

@@ -30,11 +30,13 @@ TEST(LauncherProtocol, MessagesComeBackAsTheyWere) {
   exited.signal = 9;
   exited.core_dumped = true;
   exited.step = 120;
+  exited.last_line = "ValueError: \"x\"";
   LauncherMessage stalled = exited;
   stalled.verb = LauncherVerb::progress_stalled;
   stalled.signal.reset();
   stalled.core_dumped = false;
   stalled.step.reset();
+  stalled.last_line.reset();
   stalled.silent = std::chrono::seconds{90};
   stalled.usual = std::chrono::milliseconds{1500};
   for (const LauncherMessage& message : {started(), exited, stalled}) {

@@ -19,6 +19,7 @@
 #include "apps/run_child.h"
 #include "apps/run_gather.h"
 #include "apps/run_identity.h"
+#include "apps/run_last_line.h"
 #include "apps/run_log.h"
 #include "apps/run_own_log.h"
 #include "apps/run_rhythm.h"
@@ -127,6 +128,8 @@ class Run {
   OutputGather gather_;
   StepWatch steps_out_;
   StepWatch steps_err_;
+  LastLine last_out_;
+  LastLine last_err_;
   std::optional<RunAgentLink> agent_;
   LineTagger tag_out_;
   LineTagger tag_err_;
@@ -256,6 +259,7 @@ void Run::take(RunLog::Stream stream, std::string_view bytes) {
   }
   pass_on(stream, bytes);
   (stream == RunLog::Stream::out ? steps_out_ : steps_err_).output(bytes);
+  (stream == RunLog::Stream::out ? last_out_ : last_err_).output(bytes);
   const Duration now = clock_.monotonic();
   gather_.read(stream, bytes.size(), now);
   if (const auto stall = rhythm_.output(now, gather_.gathered() == stream)) {
@@ -336,6 +340,10 @@ void Run::report_end() {
   if (end_->signal) exited.signal = *end_->signal;
   exited.core_dumped = end_->core_dumped;
   exited.step = std::max(steps_out_.last(), steps_err_.last());  // nothing is less than any step
+  if (end_->failed()) {
+    exited.last_line = last_err_.text();  // where programs say why they end
+    if (exited.last_line->empty()) exited.last_line = last_out_.text();
+  }
   agent_->tell(exited);
   // Whoever asked us to stop knows why, and waits for us.
   if (!end_->failed() || RunChild::asked_to_stop()) return;

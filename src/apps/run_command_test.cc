@@ -358,6 +358,7 @@ TEST_F(RunTest, TellsTheAgentAndPrintsItsRuling) {
   EXPECT_EQ(agent.heard[1].verb, LauncherVerb::rank_exited);
   EXPECT_EQ(agent.heard[1].signal, 9);
   EXPECT_EQ(agent.heard[1].step, 120U);
+  EXPECT_EQ(agent.heard[1].last_line, "step 120");
   EXPECT_EQ(agent.heard[2].verb, LauncherVerb::await_ruling);
 }
 
@@ -368,6 +369,15 @@ TEST_F(RunTest, SuccessAsksForNoRuling) {
   ASSERT_EQ(agent.heard.size(), 2U);
   EXPECT_EQ(agent.heard[1].exit_code, 0);
   EXPECT_EQ(agent.heard[1].step, std::nullopt);
+  EXPECT_EQ(agent.heard[1].last_line, std::nullopt) << "nothing is to be explained";
+}
+
+TEST_F(RunTest, TheLastLineOfAFailedRankIsThatOfItsErrorsIfItHasAny) {
+  FakeAgent agent(options_.socket, "x");
+  shell("echo ValueError >&2; echo bye; exit 1", [&](pid_t) { agent.turn(); });
+  agent.turn();
+  ASSERT_GE(agent.heard.size(), 2U);
+  EXPECT_EQ(agent.heard[1].last_line, "ValueError");
 }
 
 TEST_F(RunTest, SilentAgentIsNotWaitedForForEver) {

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "base/contains.h"
+#include "base/text.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::array memory_causes = {cause_id::out_of_memory_cgroup, cause_id::out_of_memory_host};
 constexpr std::array limit_causes = {cause_id::time_limit, cause_id::preempted};
+constexpr std::size_t quoted_bytes_max = 200;
 constexpr std::array order_causes = {cause_id::cancelled, cause_id::requeued};
 
 /// What comes with the end of a job that was finished: clean-up that hangs or is torn down, and
@@ -224,6 +226,19 @@ const JobLine* first_failed_task(const FailureCase& failure) {
   return line == failure.lines.end() ? nullptr : &*line;
 }
 
+/// Nothing if nobody followed the rank's output; "" if it printed nothing.
+std::optional<std::string> last_line_of(const Event& exit) {
+  const auto field = exit.fields.find("last_line");
+  if (field == exit.fields.end()) return std::nullopt;
+  return printable(field->second, quoted_bytes_max);
+}
+
+std::string words_about_why(const std::optional<std::string>& last_line) {
+  if (!last_line) return "its own words about why are not here.";
+  if (last_line->empty()) return "it printed nothing.";
+  return "its last line says nothing that is known: \"" + *last_line + "\".";
+}
+
 /// A crash is a cause, if a weak one; an exit code by itself says nothing.
 void judge_exit(bool crashed, Explanation& explanation, const FailureCase& failure) {
   explanation.cause =
@@ -343,6 +358,7 @@ std::optional<Explanation> rule_killed(const FailureCase& failure) {
 std::optional<Explanation> rule_first_exit(const FailureCase& failure) {
   Explanation explanation;
   std::string who;
+  std::optional<std::string> last_line;
   if (const Fact* exit = first_exit_by_itself(failure)) {
     const std::int32_t rank = exit->event.subject.rank;
     explanation.node = node_of(exit->event);
@@ -352,6 +368,7 @@ std::optional<Explanation> rule_first_exit(const FailureCase& failure) {
     judge_exit(is_crash(signal_of(exit->event)), explanation, failure);
     who = "rank " + std::to_string(rank);
     if (!explanation.node.empty()) who += " on " + explanation.node;
+    last_line = last_line_of(exit->event);
   } else if (const JobLine* line = first_failed_task(failure)) {
     explanation = explanation_from(*line, line->cause->id, failure);
     judge_exit(line->cause->id == cause_id::crash_signal, explanation, failure);
@@ -360,8 +377,11 @@ std::optional<Explanation> rule_first_exit(const FailureCase& failure) {
     return std::nullopt;
   }
   add_all_lines(explanation, failure);
-  explanation.text = "The first to fail was " + who + "; its own words about why are not here.";
-  explanation.missing = {"the whole output of " + who, kernel_log_of(explanation.node, failure)};
+  explanation.text = "The first to fail was " + who + "; " + words_about_why(last_line);
+  // Its output was followed to the end: there is no more of it to send.
+  if (!last_line) explanation.missing.push_back("the whole output of " + who);
+  if (explanation.node.empty() || !failure.hears(explanation.node))
+    explanation.missing.push_back(kernel_log_of(explanation.node, failure));
   return explanation;
 }
 

@@ -112,7 +112,8 @@ class Story {
       const std::string missing = join(verdict.missing, "; ");
       if (word == "missing") found = found || missing.find(wanted) != std::string::npos;
       if (word == "says") found = found || verdict.explanation.find(wanted) != std::string::npos;
-      if (word == "not") found = found || verdict.explanation.find(wanted) != std::string::npos;
+      if (word == "not")
+        found = found || (verdict.explanation + missing).find(wanted) != std::string::npos;
       if (word == "witnesses") found = found || join(witnesses, ",") == wanted;
     }
     return word == "not" ? !found : found;
