@@ -23,6 +23,12 @@ bool covers_anything(const Subject& silence, const ClusterView& view) {
          });
 }
 
+/// An array is silenced task by task: its acts name a task each.
+bool knows_job(const ClusterView& view, const std::string& job) {
+  return std::any_of(view.attempts.begin(), view.attempts.end(),
+                     [&](const Attempt& attempt) { return attempt.id.job == job; });
+}
+
 Error unknown_node(const std::string& node) {
   return {ErrorCode::not_found,
           "the scheduler does not know " + node + "; `faultline nodes` lists those it does"};
@@ -120,6 +126,12 @@ Result<std::string> Controller::answer_silence(const PersonRequest& request) {
   if (!target) return target.error();
   const std::string& node = target->subject.node;
   if (!node.empty() && judged_view_.node(node) == nullptr) return unknown_node(node);
+  const std::string& job = target->subject.attempt.job;
+  if (!job.empty() && !knows_job(judged_view_, job)) {
+    return Error{ErrorCode::not_found, "the scheduler knows no job " + job +
+                                           "; `faultline jobs` lists those that ran (of an array, "
+                                           "name the task: 7_2)"};
+  }
   if (!covers_anything(target->subject, judged_view_)) {
     return Error{ErrorCode::not_found, "no node is known to be in " + target->subject.text() +
                                            ": `faultline silence` a node, a job or the cluster"};

@@ -59,6 +59,10 @@ TEST_F(ControllerTest, WhatIsAskedOfSomethingUnknownIsNotFound) {
         EXPECT_TRUE(controller.operate("ann", "silence", "rack:r1 2h x")
                         ->starts_with("not found: no node is known to be in rack:r1"));
         EXPECT_TRUE(controller.operate("ann", "silence", "n3 9d x")->starts_with("refused: "));
+        EXPECT_TRUE(controller.operate("ann", "silence", "job:99 2h x")
+                        ->starts_with("not found: the scheduler knows no job 99"));
+        EXPECT_TRUE(
+            controller.operate("ann", "silence", "job:7 2h x")->starts_with("silenced job:7 "));
       },
       [](Store& store, FakeCluster&) { return store.open_requests()->empty(); });
 }

@@ -61,6 +61,16 @@ Status cancel(LocalState& state, const LocalRequest& request, Instant now) {
 Status release(LocalState& state, const LocalRequest& request) {
   const auto tasks = state.tasks_of(request.job);
   if (tasks.empty()) return not_found("no job " + request.job);
+  const bool over = std::all_of(tasks.begin(), tasks.end(),
+                                [](const auto* task) { return ended(task->latest().state); });
+  if (over) {
+    return conflict("job " + request.job + " ended (" +
+                    std::string(to_text(tasks.front()->latest().state)) +
+                    "): there is nothing to release; submit it again");
+  }
+  const auto held = [](const auto* task) { return !task->held_by.empty(); };
+  if (std::none_of(tasks.begin(), tasks.end(), held))
+    return conflict("job " + request.job + " is not held");
   for (auto* task : tasks) task->held_by.clear();
   return ok_status();
 }

@@ -243,5 +243,27 @@ TEST(LocalState, RefusesDamage) {
               HasSubstr("'state'"));
 }
 
+TEST(LocalRules, OnlyWhatIsHeldIsReleased) {
+  auto state = cluster(2, 0);
+  for (const char* job : {"1", "2", "3"}) ASSERT_TRUE(apply_request(state, submit(job, 1), now));
+  state.task("2")->held_by = "faultline:a-1";
+  start_what_fits(state, now);
+  end_with(state, "1", 1);
+  state.task("1")->held_by = "faultline:a-2";  // a loop of failures, too late to hold it
+  LocalRequest release;
+  release.kind = LocalRequestKind::release;
+  release.by = "ann";
+  const auto refused = [&](const std::string& job) {
+    release.job = job;
+    const Status applied = apply_request(state, release, now);
+    return applied.ok() ? std::string() : applied.error().message;
+  };
+  EXPECT_THAT(refused("1"), HasSubstr("job 1 ended (failed): there is nothing to release"));
+  EXPECT_THAT(refused("3"), HasSubstr("job 3 is not held"));
+  EXPECT_THAT(refused("9"), HasSubstr("no job 9"));
+  EXPECT_EQ(refused("2"), "");
+  EXPECT_EQ(state.task("2")->held_by, "");
+}
+
 }  // namespace
 }  // namespace faultline

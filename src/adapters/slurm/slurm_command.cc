@@ -40,6 +40,16 @@ constexpr std::array known_texts{
     KnownText{"already completing or completed", ErrorCode::conflict},
 };
 
+/// An error may have a line from each part of Slurm that it went through.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const auto part : split(text, '\n')) {
+    const auto words = trim(part);
+    if (!words.empty()) line.append(line.empty() ? "" : "; ").append(words);
+  }
+  return line;
+}
+
 }  // namespace
 
 CommandRunner process_runner(const SlurmOptions& options) {
@@ -86,7 +96,7 @@ Result<std::string> SlurmCommand::run(std::vector<std::string> argv,
     // Some of scontrol's complaints go to stdout.
     const std::string text = result->err.empty() ? result->out : result->err;
     return Error{classify_slurm_error(text),
-                 name + ": " + printable(trim(text), error_text_bytes_max)};
+                 name + ": " + printable(one_line(text), error_text_bytes_max)};
   }
   return std::move(result.value().out);
 }

@@ -220,6 +220,17 @@ TEST(SlurmText, TopologyAndReservations) {
   EXPECT_TRUE(parse_reservations("No reservations in the system\n").empty());
 }
 
+TEST(SlurmErrors, OfSeveralLinesAreOneLine) {
+  const SlurmCommand command({}, [](const auto&, Duration, const auto&) {
+    ProcessResult result;
+    result.exit_code = 1;
+    result.err = "sinfo: error: resolve_ctls failed\n\n  sinfo: fatal: no configuration\r\n";
+    return Result<ProcessResult>(result);
+  });
+  EXPECT_EQ(command.run({"sinfo"}).error().message,
+            "sinfo: sinfo: error: resolve_ctls failed; sinfo: fatal: no configuration");
+}
+
 TEST(SlurmErrors, AreClassified) {
   EXPECT_EQ(classify_slurm_error(
                 "slurm_update error: Unable to contact slurm controller (connect failure)"),
