@@ -64,6 +64,8 @@ Result<ControllerOptions> controller_options(const ServeOptions& options, const 
   if (!limits) return limits.error();
   out.mode = *mode;
   out.limits = *limits;
+  out.scheduler_log_hosts = {options.scheduler_log_hosts.begin(),
+                             options.scheduler_log_hosts.end()};
   out.scheduler_poll = std::chrono::milliseconds{options.poll_ms};
   out.keep = {std::chrono::hours{24} * options.keep_events_days,
               std::chrono::hours{24} * options.keep_records_days};
@@ -236,6 +238,11 @@ CLI::App* add_serve_command(CLI::App& app, ServeOptions& options) {
   command->add_option("--spare-feature", options.spare_feature,
                       "Feature whose idle nodes are spares");
   command->add_option("--local-state", options.local_state, "State folder of the local scheduler");
+  command
+      ->add_option("--scheduler-log-host", options.scheduler_log_hosts,
+                   "Agent that follows the scheduler's log: what that log says is believed of any "
+                   "node; repeatable (default: none)")
+      ->check(node_name());
   command->add_option("--test-command", options.test_command,
                       "The site's node test: program and arguments (FAULTLINE_NODE is set)");
   command->add_flag("--test-after-drain", options.test_after_drain,

@@ -25,6 +25,7 @@ struct ServeOptions {
   std::string spare_reservation;
   std::string spare_feature;
   std::string local_state;
+  std::vector<std::string> scheduler_log_hosts;
   std::vector<std::string> test_command;
   bool test_after_drain = false;
   bool return_after_test = false;

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "model/names.h"
-#include "policy/words.h"
 #include "store/dry_run.h"
 
 namespace faultline {
@@ -53,7 +52,9 @@ Controller::Controller(const Catalog& catalog, Store& store, Scheduler& schedule
       journal_(store, clock),
       executor_(journal_, actuator, clock, counters, options_.limits.verdict_age_max),
       rulings_(catalog, options_.limits.lateness),
-      judge_(catalog, options_.limits, options_.mode, options_.tests) {}
+      speakers_(options_.scheduler_log_hosts, counters),
+      judge_(catalog, options_.limits, options_.mode, options_.tests),
+      notice_desk_(catalog, store) {}
 
 Controller::~Controller() { stop(); }
 
@@ -104,14 +105,7 @@ Status Controller::take_events(const std::string& node, std::vector<Event> event
     }
   }
   const Instant now = clock_.now();
-  std::erase_if(events, [&](const Event& event) {
-    // A job may name another node, the one that was lost: its words alone drain none.
-    const bool foreign =
-        event.reporter != node || (!spoken_by_job(event.source) && concerns_node(event.subject) &&
-                                   event.subject.node != node);
-    if (foreign) counters_.add("controller_foreign_events_total");
-    return foreign;
-  });
+  std::erase_if(events, [&](const Event& event) { return !speakers_.may_say(node, event); });
   correct_clocks(node, events);
   for (auto& event : events) event.received_at = now;
   auto fresh = store_.append_events(events);
@@ -373,12 +367,14 @@ bool Controller::watch_stranger(const std::string& node, bool silent, std::vecto
 void Controller::judge_once() {
   std::vector<Event> events;
   std::vector<Outcome> settled;
+  std::vector<VerdictId> to_tell;
   {
     std::unique_lock lock(mutex_);
     wake_judge_.wait_for(lock, ms(judge_tick),
                          [this] { return stopping_ || !inbox_.empty() || !settled_.empty(); });
     events.swap(inbox_);
     settled.swap(settled_);
+    to_tell.swap(to_tell_);
     if (judged_view_version_ != view_version_) {
       judged_view_ = view_;
       judged_view_.node_states = node_states_;
@@ -393,6 +389,7 @@ void Controller::judge_once() {
   publish(judge_.evaluate(judged_view_, history_, now), now);
   forget_old(history_, now - options_.limits.repeat_window);
   rulings_.tick(now);
+  tell_people(to_tell, now);
 }
 
 void Controller::judge_loop() {
@@ -419,10 +416,11 @@ void Controller::publish(Judgement judgement, Instant now) {
 }
 
 void Controller::publish_verdict(const Verdict& verdict, Instant now) {
-  note_store(store_.put_verdict(verdict), "verdict");
-  counters_.add("controller_verdicts_total");
+  // First: a verdict that is stored is not published again, and would be in no incident.
   if (const auto incident = incidents_.add(verdict, now))
     note_store(store_.put_incident(*incident), "incident");
+  note_store(store_.put_verdict(verdict), "verdict");
+  counters_.add("controller_verdicts_total");
   const Cause* cause = catalog_.cause(verdict.cause);
   if (cause == nullptr || !blames_no_node(*cause))
     move_node([&](const NodeStates& states) { return after_verdict(states, verdict, now); });

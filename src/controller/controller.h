@@ -34,9 +34,11 @@
 #include "controller/judge.h"
 #include "controller/node_clocks.h"
 #include "controller/node_life.h"
+#include "controller/notice_desk.h"
 #include "controller/ports.h"
 #include "controller/rulings.h"
 #include "controller/scheduler_watch.h"
+#include "controller/speakers.h"
 #include "controller/stray_drains.h"
 #include "store/store.h"
 
@@ -48,8 +50,9 @@ struct ControllerOptions {
   Duration scheduler_poll = std::chrono::milliseconds{1000};
   Duration agent_lost_after = std::chrono::seconds{30};
   Retention keep;
-  std::size_t inbox_events_max = 100000;  // beyond this agents are told to keep their spool
-  NodeTests tests;                        // the actuator's node test, and what it is used for
+  std::size_t inbox_events_max = 100000;      // beyond this agents are told to keep their spool
+  std::set<std::string> scheduler_log_hosts;  // agents that report the scheduler's log
+  NodeTests tests;                            // the actuator's node test, and what it is used for
 };
 
 /// Where the controller stands, for /healthz and doctor.
@@ -147,7 +150,9 @@ class Controller final : public AgentIngress, public OperatorIngress {
                                                   const Outcome& outcome) const;
   /// False once the verdict behind it was taken back.
   bool still_stands(const Decision& decision);
+  /// Has the judge look at what people are to be told of this decision's incident.
   void tell(const Decision& decision);
+  void tell_people(const std::vector<VerdictId>& verdicts, Instant now);
   /// Moves a node on from the states as they are now; `next` is called under the lock.
   void move_node(const std::function<std::optional<NodeState>(const NodeStates&)>& next);
   void enqueue(Decision decision);
@@ -178,11 +183,13 @@ class Controller final : public AgentIngress, public OperatorIngress {
   StoreJournal journal_;
   Executor executor_;
   RulingBoard rulings_;
-  Judge judge_;              // judge thread only, after start
-  SchedulerWatch watch_;     // poll thread only, after start
-  DrainWatch drain_watch_;   // of the polling thread
+  Speakers speakers_;
+  Judge judge_;             // judge thread only, after start
+  SchedulerWatch watch_;    // poll thread only, after start
+  DrainWatch drain_watch_;  // of the polling thread
   StrayDrains stray_drains_;
   IncidentBook incidents_;   // judge thread only, after start
+  NoticeDesk notice_desk_;   // judge thread only, after start
   ActionHistory history_;    // judge thread only, after start
   ClusterView judged_view_;  // judge thread only: its copy of view_ with the node states in it
   std::uint64_t judged_view_version_ = 0;
@@ -194,6 +201,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   std::condition_variable wake_judge_, wake_notify_, wake_poll_;
   std::vector<Event> inbox_;
   std::array<Line, all_work.size()> lines_;
+  std::vector<VerdictId> to_tell_;  // from those who work to the judge
   std::deque<Notice> notices_;
   std::vector<Outcome>
       settled_;  // outcomes on their way from those who work to the judge's history

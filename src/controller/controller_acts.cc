@@ -37,12 +37,6 @@ void log(const Decision& decision, const Outcome& outcome) {
                printable(outcome.detail + commands, outcome_bytes_max));
 }
 
-std::string title_of(const Catalog& catalog, const Verdict& verdict, const Decision& decision) {
-  const Cause* cause = catalog.cause(verdict.cause);
-  return std::string(to_text(decision.action.kind)) + " " + decision.action.subject.text() + ": " +
-         (cause != nullptr ? cause->summary : verdict.cause) + " (" + verdict.subject.text() + ")";
-}
-
 }  // namespace
 
 /// A job is let go only when the drains decided so far are carried out: the scheduler would start
@@ -94,7 +88,7 @@ void Controller::rehearse(const Decision& decision) {
   const Outcome outcome = executor_.run(action);
   log(decision, outcome);
   note_store(put_dry_run(store_, decision.id, outcome), "dry run");
-  if (decision.ruling == Ruling::ask) tell(decision);
+  tell(decision);
 }
 
 void Controller::carry_out(const Decision& decision) {
@@ -204,28 +198,29 @@ std::optional<Event> Controller::follow_event(const Decision& decision,
 
 void Controller::tell(const Decision& decision) {
   if (notifier_ == nullptr) return;
-  const auto verdict = store_.verdict(decision.verdict);
-  if (!verdict || !*verdict) return;
-  Notice notice;
-  notice.title = title_of(catalog_, **verdict, decision);
-  notice.verdict = **verdict;
-  const auto decisions = store_.decisions_of_verdict(decision.verdict);
-  if (decisions) notice.decisions = *decisions;
-  for (const auto& each : notice.decisions) {
-    const auto record = store_.action(each.action.id);
-    if (record && *record && (*record)->outcome) notice.outcomes.push_back(*(*record)->outcome);
-    const auto dry_run = dry_run_of(store_, each);
-    if (dry_run && *dry_run) notice.dry_runs.push_back(**dry_run);
-  }
-  if (const Cause* cause = catalog_.cause(notice.verdict.cause))
-    notice.next_step = cause->next_step;
   const std::lock_guard lock(mutex_);
-  if (notices_.size() >= notices_max) {
-    notices_.pop_front();
-    counters_.add("controller_notices_dropped_total");
+  to_tell_.push_back(decision.verdict);
+}
+
+void Controller::tell_people(const std::vector<VerdictId>& verdicts, Instant now) {
+  for (const auto& verdict : verdicts) {
+    if (const Incident* incident = incidents_.of(verdict)) notice_desk_.look_at(incident->id, now);
   }
-  notices_.push_back(std::move(notice));
-  wake_notify_.notify_one();
+  auto notices = notice_desk_.due(incidents_, now);
+  if (!notices) return note_store(notices.error(), "notices");
+  for (auto& notice : *notices) {
+    const Incident incident = notice.incident;
+    {
+      const std::lock_guard lock(mutex_);
+      if (notices_.size() >= notices_max) {
+        notices_.pop_front();
+        counters_.add("controller_notices_dropped_total");
+      }
+      notices_.push_back(std::move(notice));
+      wake_notify_.notify_one();
+    }
+    note_store(store_.put_incident(incident), "incident");
+  }
 }
 
 void Controller::notify_loop() {

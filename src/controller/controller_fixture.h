@@ -10,8 +10,11 @@
 #include <filesystem>
 #include <fstream>  // tidy: allow stream
 #include <functional>
+#include <map>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "controller/controller.h"
 
@@ -34,7 +37,7 @@ class FakeCluster final : public Scheduler, public Actuator {
       node.drained = times("drain_node node:" + node.name) > times("return_node node:" + node.name);
       node.available = !node.drained;
       node.idle = i > 4;
-      if (node.drained) node.drain_reason = "faultline:a-x test";
+      if (node.drained) node.drain_reason = reason_of(node.name);
       view.nodes[node.name] = node;
     }
     Attempt job;
@@ -68,6 +71,7 @@ class FakeCluster final : public Scheduler, public Actuator {
     if (refuse) return Error{ErrorCode::unavailable, "slurmctld does not answer"};
     before_execute(action);
     std::ofstream(file_, std::ios::app) << line_of(action) << "\n";  // tidy: allow stream
+    if (action.kind == ActionKind::drain_node) drained_as(action.subject.node, action.reason);
     after_execute(action);
     return Outcome{action.id, OutcomeStatus::done, clock_.now(), "done", {}, false};
   }
@@ -84,6 +88,11 @@ class FakeCluster final : public Scheduler, public Actuator {
     for (std::string each; std::getline(in, each);) count += each == line ? 1 : 0;
     return count;
   }
+  /// By whomever: the scheduler keeps the last reason.
+  void drained_as(const std::string& node, const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    reasons_[node] = reason;
+  }
   [[nodiscard]] bool did(const std::string& line) const { return times(line) > 0; }
 
   std::function<void(const Action&)> before_execute = [](const Action&) {};
@@ -98,8 +107,33 @@ class FakeCluster final : public Scheduler, public Actuator {
   static std::string line_of(const Action& action) {
     return std::string(to_text(action.kind)) + " " + action.subject.text();
   }
+  std::string reason_of(const std::string& node) {
+    const std::lock_guard lock(mutex_);
+    const auto reason = reasons_.find(node);
+    return reason == reasons_.end() ? "faultline:a-x test" : reason->second;
+  }
   std::filesystem::path file_;
   const Clock& clock_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> reasons_;  // of the drains of this life
+};
+
+/// Keeps what people were told.
+class Told final : public Notifier {
+ public:
+  Status notify(const Notice& notice) override {
+    const std::lock_guard lock(mutex_);
+    notices_.push_back(notice);
+    return ok_status();
+  }
+  [[nodiscard]] std::vector<Notice> all() const {
+    const std::lock_guard lock(mutex_);
+    return notices_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Notice> notices_;
 };
 
 class ControllerTest : public ::testing::Test {
@@ -152,8 +186,7 @@ class ControllerTest : public ::testing::Test {
     ASSERT_TRUE(store.ok());
     FakeCluster cluster(folder_ / "cluster", clock_);
     cluster.nodes = nodes_;
-    Controller controller(catalog_, **store, cluster, cluster, nullptr, clock_, counters_,
-                          options_);
+    Controller controller(catalog_, **store, cluster, cluster, &told_, clock_, counters_, options_);
     ASSERT_TRUE(controller.start().ok());
     act(controller, cluster);
     EXPECT_TRUE(eventually([&] { return done(**store, cluster); }));
@@ -163,6 +196,7 @@ class ControllerTest : public ::testing::Test {
   std::filesystem::path folder_;
   SystemClock clock_;
   Counters counters_;
+  Told told_;
   Catalog catalog_;
   ControllerOptions options_;
   int nodes_ = 9;

@@ -2,10 +2,8 @@
 // is taken up from the store.
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
-#include "base/contains.h"
 #include "controller/controller.h"
 #include "model/json.h"
 #include "store/dry_run.h"
@@ -28,12 +26,10 @@ Status Controller::replay(Instant now) {
   const auto incidents = store_.incidents({open_verdicts_max, since});
   if (!incidents) return incidents.error();
   for (const auto& incident : *incidents) {
-    std::set<VerdictId> cleared;
-    for (const auto& verdict : *verdicts) {
-      if (verdict.status == VerdictStatus::cleared && contains(incident.verdicts, verdict.id))
-        cleared.insert(verdict.id);
-    }
-    incidents_.restore(incident, std::move(cleared));
+    incidents_.restore(incident, *verdicts);
+    // Killed before people were told; of what is older nobody wants to be woken.
+    if (notifier_ != nullptr && now - incident.opened_at <= options_.limits.verdict_age_max)
+      notice_desk_.look_at(incident.id, now);
   }
   // What counts within the window may rest on a failure up to a window before it.
   const Instant heard_since = since - options_.limits.repeat_window;

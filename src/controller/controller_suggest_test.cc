@@ -1,7 +1,6 @@
 // What is not done for want of a person's word: its commands are shown, and the word is honoured.
-#include <algorithm>
+#include <set>
 
-#include "base/contains.h"
 #include "controller/controller_fixture.h"
 #include "store/dry_run.h"
 
@@ -259,39 +258,16 @@ TEST_F(ControllerSuggestTest, AReturnThatAsksIsDoneWhenApprovedAndNotWhenDenied)
   EXPECT_EQ(cluster.times("return_node node:n3"), 1);
 }
 
-/// Keeps what people were told.
-class Told final : public Notifier {
- public:
-  Status notify(const Notice& notice) override {
-    const std::lock_guard lock(mutex_);
-    notices_.push_back(notice);
-    return ok_status();
-  }
-  [[nodiscard]] bool shows(const std::string& command) const {
-    const std::lock_guard lock(mutex_);
-    return std::any_of(notices_.begin(), notices_.end(), [&](const Notice& notice) {
-      return notice.outcomes.empty() && std::any_of(notice.dry_runs.begin(), notice.dry_runs.end(),
-                                                    [&](const Outcome& outcome) {
-                                                      return contains(outcome.commands, command);
-                                                    });
-    });
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<Notice> notices_;
-};
-
 TEST_F(ControllerSuggestTest, TheNoticeShowsTheCommands) {
-  const auto store = opened();
-  FakeCluster cluster(folder_ / "cluster", clock_);
-  Told told;
-  Controller controller(catalog_, *store, cluster, cluster, &told, clock_, counters_, options_);
-  ASSERT_TRUE(controller.start().ok());
-  EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
-  EXPECT_TRUE(eventually(
-      [&] { return told.shows("drain_node node:n3") && told.shows("requeue_excluding job:7"); }));
-  controller.stop();
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
+      [&](Store&, FakeCluster&) { return !told_.all().empty(); });
+  ASSERT_EQ(told_.all().size(), 1U);
+  const Notice notice = told_.all().front();
+  EXPECT_TRUE(notice.outcomes.empty());
+  std::set<std::string> commands;
+  for (const auto& dry_run : notice.dry_runs) commands.insert(dry_run.commands.front());
+  EXPECT_EQ(commands, (std::set<std::string>{"drain_node node:n3", "requeue_excluding job:7"}));
 }
 
 }  // namespace

@@ -10,68 +10,140 @@ namespace faultline {
 namespace {
 
 constexpr Duration same_incident_window = std::chrono::hours{1};
+/// Clocks of nodes and scheduler differ by less.
+constexpr Duration same_moment = std::chrono::seconds{10};
+
+std::string place_of(const Subject& subject) {
+  return concerns_node(subject) ? "node:" + subject.node : subject.text();
+}
 
 std::string key_for(const std::optional<AttemptId>& attempt, const Subject& subject) {
-  if (attempt) return "attempt:" + attempt->text();
-  return concerns_node(subject) ? "node:" + subject.node : subject.text();
+  return attempt ? "attempt:" + attempt->text() : place_of(subject);
+}
+
+bool rests_on_any(const Verdict& verdict, const std::set<EventId>& events) {
+  return std::any_of(verdict.evidence.begin(), verdict.evidence.end(),
+                     [&](const auto& event) { return events.contains(event); });
+}
+
+bool at_the_same_moment(Instant a, Instant b) {
+  return known(a) && known(b) && a - b <= same_moment && b - a <= same_moment;
 }
 
 }  // namespace
 
-std::string IncidentBook::key_of(const Verdict& verdict) const {
-  return key_for(verdict.attempt, verdict.subject);
+IncidentBook::Member IncidentBook::member_of(const Verdict& verdict) {
+  return {verdict.status == VerdictStatus::cleared,
+          place_of(verdict.subject),
+          verdict.cause,
+          verdict.since,
+          {verdict.evidence.begin(), verdict.evidence.end()}};
 }
 
-void IncidentBook::restore(const Incident& incident, std::set<VerdictId> cleared) {
-  auto& latest = latest_[key_for(incident.attempt, incident.subject)];
-  if (latest.incident.id.empty() || latest.incident.opened_at <= incident.opened_at)
-    latest = {incident, std::move(cleared)};
+void IncidentBook::restore(const Incident& incident, std::span<const Verdict> verdicts) {
+  Entry entry{incident, {key_for(incident.attempt, incident.subject)}, {}};
+  for (const auto& id : incident.verdicts) {
+    entry.members[id];
+    incident_of_[id] = incident.id;
+  }
+  for (const auto& verdict : verdicts) {
+    const auto member = entry.members.find(verdict.id);
+    if (member == entry.members.end()) continue;
+    member->second = member_of(verdict);
+    entry.keys.insert(key_for(verdict.attempt, verdict.subject));
+  }
+  entries_[incident.id] = std::move(entry);
+}
+
+IncidentBook::Tie IncidentBook::tie(const Entry& entry, const Verdict& verdict,
+                                    const std::string& key, const std::string& place) {
+  Tie strongest = entry.keys.contains(key) ? Tie::key : Tie::none;
+  for (const auto& [id, member] : entry.members) {
+    if (rests_on_any(verdict, member.evidence)) return Tie::evidence;
+    if (member.place == place && member.cause == verdict.cause &&
+        at_the_same_moment(member.since, verdict.since))
+      strongest = Tie::moment;
+  }
+  return strongest;
+}
+
+const IncidentBook::Entry* IncidentBook::entry_of(const VerdictId& verdict) const {
+  const auto id = incident_of_.find(verdict);
+  return id == incident_of_.end() ? nullptr : &entries_.at(id->second);
+}
+
+/// Of several the one with the strongest tie, and of those the one opened last.
+const IncidentBook::Entry* IncidentBook::joined_by(const Verdict& verdict, Instant now) const {
+  const std::string key = key_for(verdict.attempt, verdict.subject);
+  const std::string place = place_of(verdict.subject);
+  std::pair best{Tie::none, Instant{}};
+  const Entry* joined = nullptr;
+  for (const auto& [id, entry] : entries_) {
+    const Incident& incident = entry.incident;
+    if (known(incident.closed_at) || now - incident.opened_at > same_incident_window) continue;
+    const std::pair found{tie(entry, verdict, key, place), incident.opened_at};
+    if (found.first == Tie::none || found < best) continue;
+    best = found;
+    joined = &entry;
+  }
+  return joined;
+}
+
+IncidentBook::Entry& IncidentBook::open(const Verdict& verdict, Instant now) {
+  const std::string key = key_for(verdict.attempt, verdict.subject);
+  Incident incident;
+  incident.id = "i-" + StableHash().add(key).add(verdict.id).hex();
+  incident.opened_at = now;
+  incident.subject = verdict.subject;
+  incident.cause = verdict.cause;
+  Entry& entry = entries_[incident.id];
+  entry = {std::move(incident), {}, {}};
+  return entry;
 }
 
 std::optional<Incident> IncidentBook::add(const Verdict& verdict, Instant now) {
-  const std::string key = key_of(verdict);
-  const auto it = latest_.find(key);
-  const bool listed = it != latest_.end() && contains(it->second.incident.verdicts, verdict.id);
-  if (verdict.status == VerdictStatus::cleared)
-    return listed ? clear(it->second, verdict.id, now) : std::nullopt;
-  const bool joins = it != latest_.end() && !known(it->second.incident.closed_at) &&
-                     now - it->second.incident.opened_at <= same_incident_window;
-  const bool fresh = !listed && !joins;
-  Entry entry = fresh ? Entry{} : it->second;
-  Incident& incident = entry.incident;
-  if (fresh) {
-    incident.id = "i-" + StableHash().add(key).add(verdict.id).hex();
-    incident.opened_at = now;
-    incident.attempt = verdict.attempt;
-    incident.subject = verdict.subject;
-    incident.cause = verdict.cause;
+  const Entry* before = entry_of(verdict.id);
+  if (verdict.status == VerdictStatus::cleared) {
+    return before == nullptr ? std::nullopt
+                             : clear(entries_.at(before->incident.id), verdict.id, now);
   }
-  if (!listed) incident.verdicts.push_back(verdict.id);
-  if (entry.cleared.erase(verdict.id) > 0) incident.closed_at = {};
+  const bool listed = before != nullptr;
+  if (!listed) before = joined_by(verdict, now);
+  Entry& entry = before == nullptr ? open(verdict, now) : entries_.at(before->incident.id);
+  Incident& incident = entry.incident;
+  const Incident old = incident;
+  if (!listed) {
+    incident.verdicts.push_back(verdict.id);
+    incident_of_[verdict.id] = incident.id;
+  }
+  if (!incident.attempt) incident.attempt = verdict.attempt;
+  const bool came_back = std::exchange(entry.members[verdict.id], member_of(verdict)).cleared;
+  if (came_back) incident.closed_at = {};
+  entry.keys.insert(key_for(verdict.attempt, verdict.subject));
   // The leading cause is the one that is confirmed; a later "unknown" does not take its place.
   if (verdict.status == VerdictStatus::confirmed && incident.cause != verdict.cause) {
     incident.cause = verdict.cause;
     incident.subject = verdict.subject;
   }
-  const bool changed = fresh || incident != it->second.incident;
-  const Incident result = incident;
-  latest_[key] = std::move(entry);
+  if (incident == old) return std::nullopt;
+  Incident changed = incident;
   let_go_beyond_limit();
-  return changed ? std::optional(result) : std::nullopt;
+  return changed;
 }
 
 std::optional<Incident> IncidentBook::clear(Entry& entry, const VerdictId& verdict, Instant now) {
-  entry.cleared.insert(verdict);
+  entry.members[verdict].cleared = true;
   Incident& incident = entry.incident;
-  if (known(incident.closed_at) || entry.cleared.size() < incident.verdicts.size())
-    return std::nullopt;
+  const bool one_stands = std::any_of(entry.members.begin(), entry.members.end(),
+                                      [](const auto& member) { return !member.second.cleared; });
+  if (known(incident.closed_at) || one_stands) return std::nullopt;
   incident.closed_at = now;
   return incident;
 }
 
 std::vector<Incident> IncidentBook::close_of_node(const std::string& node, Instant now) {
   std::vector<Incident> closed;
-  for (auto& [key, entry] : latest_) {
+  for (auto& [id, entry] : entries_) {
     Incident& incident = entry.incident;
     if (known(incident.closed_at) || incident.subject.node != node) continue;
     incident.closed_at = now;
@@ -80,11 +152,29 @@ std::vector<Incident> IncidentBook::close_of_node(const std::string& node, Insta
   return closed;
 }
 
+const Incident* IncidentBook::of(const VerdictId& verdict) const {
+  const Entry* entry = entry_of(verdict);
+  return entry == nullptr ? nullptr : &entry->incident;
+}
+
+const Incident* IncidentBook::find(const std::string& id) const {
+  const auto entry = entries_.find(id);
+  return entry == entries_.end() ? nullptr : &entry->second.incident;
+}
+
+void IncidentBook::told(const Incident& incident) {
+  const auto entry = entries_.find(incident.id);
+  if (entry != entries_.end()) entry->second.incident.told = incident.told;
+}
+
 void IncidentBook::let_go_beyond_limit() {
-  if (latest_.size() <= open_incidents_max) return;
-  latest_.erase(std::min_element(latest_.begin(), latest_.end(), [](const auto& a, const auto& b) {
-    return a.second.incident.opened_at < b.second.incident.opened_at;
-  }));
+  if (entries_.size() <= open_incidents_max) return;
+  const auto first =
+      std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+        return a.second.incident.opened_at < b.second.incident.opened_at;
+      });
+  for (const auto& verdict : first->second.incident.verdicts) incident_of_.erase(verdict);
+  entries_.erase(first);
 }
 
 }  // namespace faultline

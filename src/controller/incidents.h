@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,24 +19,48 @@ inline constexpr std::size_t open_incidents_max = 4096;
 
 class IncidentBook {
  public:
-  /// Puts back what an earlier life grouped. `cleared`: those of its verdicts that were taken back.
-  void restore(const Incident& incident, std::set<VerdictId> cleared = {});
-  /// The incident that `verdict` belongs to, if it changed by it: that of its attempt, or of its
-  /// node if it has none, if that is open and was opened within the last hour, else a new one. It
-  /// is closed when the last of its verdicts is cleared, and open again if one comes back.
+  /// Puts back what an earlier life grouped. `verdicts`: those on record, of this incident and of
+  /// others.
+  void restore(const Incident& incident, std::span<const Verdict> verdicts);
+  /// The incident that `verdict` belongs to, if it changed by it. That is the one that has it
+  /// already; else one that is open, was opened within the last hour, and rests on an event that
+  /// the verdict rests on, or has the same cause on the same node at the same moment, or is that of
+  /// its attempt, or of its node if it has none; else a new one. It is closed when the last of its
+  /// verdicts is cleared, and open again if one comes back.
   std::optional<Incident> add(const Verdict& verdict, Instant now);
   /// The node was given back: those of it that were open, closed now.
   std::vector<Incident> close_of_node(const std::string& node, Instant now);
+  /// That of the verdict, and that with this id; nullptr if it was let go.
+  [[nodiscard]] const Incident* of(const VerdictId& verdict) const;
+  [[nodiscard]] const Incident* find(const std::string& id) const;
+  /// People heard this of it.
+  void told(const Incident& incident);
 
  private:
+  /// What ties a later verdict to one that is in.
+  struct Member {
+    bool cleared = false;
+    std::string place;  // the node, or what else it is about
+    std::string cause;
+    Instant since;
+    std::set<EventId> evidence;
+  };
   struct Entry {
     Incident incident;
-    std::set<VerdictId> cleared;
+    std::set<std::string> keys;
+    std::map<VerdictId, Member> members;
   };
-  [[nodiscard]] std::string key_of(const Verdict& verdict) const;
+  enum class Tie { none, key, moment, evidence };  // the later the stronger
+  static Tie tie(const Entry& entry, const Verdict& verdict, const std::string& key,
+                 const std::string& place);
+  static Member member_of(const Verdict& verdict);
   static std::optional<Incident> clear(Entry& entry, const VerdictId& verdict, Instant now);
+  [[nodiscard]] const Entry* entry_of(const VerdictId& verdict) const;
+  [[nodiscard]] const Entry* joined_by(const Verdict& verdict, Instant now) const;
+  Entry& open(const Verdict& verdict, Instant now);
   void let_go_beyond_limit();
-  std::map<std::string, Entry> latest_;  // by key; closed ones, too
+  std::map<std::string, Entry> entries_;  // by id; closed ones, too
+  std::map<VerdictId, std::string> incident_of_;
 };
 
 }  // namespace faultline

@@ -53,6 +53,84 @@ TEST(IncidentBook, AnotherAttemptAndAnotherNodeAreIncidentsOfTheirOwn) {
   EXPECT_EQ((std::set{first->id, other_attempt->id, node->id, other_node->id}).size(), 4U);
 }
 
+Verdict rests_on(Verdict verdict, std::vector<EventId> evidence) {
+  verdict.evidence = std::move(evidence);
+  return verdict;
+}
+
+Verdict at(Instant since, Verdict verdict) {
+  verdict.since = since;
+  return verdict;
+}
+
+TEST(IncidentBook, WhatTheNodeAndTheAttemptSayOfOneEventIsOneIncident) {
+  IncidentBook book;
+  const auto of_node = book.add(rests_on(verdict("v-1", confirmed), {"e-1"}), now);
+  const auto of_job =
+      book.add(of_attempt(rests_on(verdict("v-2", confirmed, "gpu.lost"), {"e-9", "e-1"}), "7"),
+               now + seconds{5});
+  ASSERT_TRUE(of_node && of_job);
+  EXPECT_EQ(of_job->id, of_node->id);
+  EXPECT_EQ(of_job->attempt, (AttemptId{"7", 0}));
+  const auto later = book.add(of_attempt(verdict("v-3", suspected, "gpu.x", "n1"), "7"), now);
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->id, of_node->id) << "the attempt is known there now";
+}
+
+TEST(IncidentBook, TheSameCauseOnTheSameNodeAtTheSameMomentIsOneIncident) {
+  const auto joins = [](const Verdict& second) {
+    IncidentBook book;
+    const auto first = book.add(at(now, verdict("v-1", confirmed)), now);
+    const auto other = book.add(of_attempt(second, "7"), now + seconds{20});
+    return first && other && first->id == other->id;
+  };
+  Verdict of_gpu = at(now + seconds{10}, verdict("v-2", confirmed));
+  of_gpu.subject = Subject::of_gpu("n3", "0000:41:00");
+  EXPECT_TRUE(joins(of_gpu));
+  EXPECT_TRUE(joins(at(now - seconds{10}, verdict("v-2", confirmed))));
+  EXPECT_FALSE(joins(at(now + seconds{10} + milliseconds{1}, verdict("v-2", confirmed))));
+  EXPECT_FALSE(joins(at(now, verdict("v-2", confirmed, "gpu.lost")))) << "another cause";
+  EXPECT_FALSE(joins(at(now, verdict("v-2", confirmed, "gpu.ecc", "n4")))) << "another node";
+}
+
+TEST(IncidentBook, TwoNodesThatFailAtTheSameMomentAreTwoIncidents) {
+  IncidentBook book;
+  const auto n3 = book.add(at(now, rests_on(verdict("v-1", confirmed), {"e-1"})), now);
+  const auto n4 =
+      book.add(at(now, rests_on(verdict("v-2", confirmed, "gpu.ecc", "n4"), {"e-2"})), now);
+  ASSERT_TRUE(n3 && n4);
+  EXPECT_NE(n3->id, n4->id);
+  // Their common job joins where its evidence is.
+  const auto job =
+      book.add(of_attempt(rests_on(verdict("v-3", confirmed, "x", "n4"), {"e-2"}), "7"), now);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->id, n4->id);
+}
+
+TEST(IncidentBook, TheSameEventBeyondTheHourOrOfAClosedOneOpensAnother) {
+  for (const bool closed : {false, true}) {
+    IncidentBook book;
+    const auto first = book.add(rests_on(verdict("v-1", confirmed), {"e-1"}), now);
+    if (closed) book.close_of_node("n3", now + seconds{1});
+    const Instant at = now + (closed ? Duration{seconds{2}} : hours{1} + milliseconds{1});
+    const auto next = book.add(rests_on(of_attempt(verdict("v-2", confirmed), "7"), {"e-1"}), at);
+    ASSERT_TRUE(first && next);
+    EXPECT_NE(first->id, next->id) << closed;
+  }
+}
+
+TEST(IncidentBook, ANextLifeTiesByEvidenceToo) {
+  IncidentBook before;
+  const Verdict of_node = rests_on(verdict("v-1", confirmed), {"e-1"});
+  const auto first = before.add(of_node, now);
+  IncidentBook after;
+  after.restore(*first, std::vector{of_node});
+  const auto second = after.add(rests_on(of_attempt(verdict("v-2", confirmed), "7"), {"e-1"}), now);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->id, first->id);
+  EXPECT_FALSE(after.add(of_node, now)) << "in it already";
+}
+
 TEST(IncidentBook, TheSameVerdictAgainChangesNothing) {
   IncidentBook book;
   ASSERT_TRUE(book.add(verdict("v-1", suspected), now));
@@ -97,7 +175,7 @@ TEST(IncidentBook, ANextLifeKnowsWhatWasTakenBack) {
   before.add(verdict("v-1", suspected), now);
   const auto both = before.add(verdict("v-2", suspected), now);
   IncidentBook after;
-  after.restore(*both, {"v-1"});
+  after.restore(*both, std::vector{verdict("v-1", cleared), verdict("v-2", suspected)});
   const auto closed = after.add(verdict("v-2", cleared), now + seconds{9});
   ASSERT_TRUE(closed);
   EXPECT_TRUE(known(closed->closed_at));
@@ -148,8 +226,8 @@ TEST(IncidentBook, ANextLifeGoesOnFromTheLatestOfWhatWasStored) {
   ASSERT_TRUE(old && latest);
   for (const bool newest_first : {true, false}) {
     IncidentBook after;
-    after.restore(newest_first ? *latest : *old);
-    after.restore(newest_first ? *old : *latest);
+    after.restore(newest_first ? *latest : *old, {});
+    after.restore(newest_first ? *old : *latest, {});
     const auto next = after.add(verdict("v-3", suspected), now + seconds{30});
     ASSERT_TRUE(next);
     EXPECT_EQ(next->id, latest->id) << newest_first;

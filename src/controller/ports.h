@@ -31,15 +31,18 @@ class Scheduler {
   }
 };
 
-/// What the controller tells people. Called from one thread; must return within its own deadline.
+/// What the controller tells people: one for an incident, and another when what is done about it
+/// changed.
 struct Notice {
   std::string title;  // "n3 drained: Uncorrectable ECC error in GPU memory"
-  Verdict verdict;
-  std::vector<Decision> decisions;
+  Incident incident;
+  Verdict verdict;                  // the one behind what the title says
+  std::vector<Decision> decisions;  // on all verdicts of the incident
   std::vector<Outcome> outcomes;
   std::vector<Outcome> dry_runs;  // of the decisions that ask: the commands that would be run
   std::string next_step;
 };
+/// Called from one thread; must return within its own deadline.
 class Notifier {
  public:
   virtual ~Notifier() = default;

@@ -62,6 +62,7 @@ std::string generic(const Notice& notice) {
   }
   const json body{{"version", 1},
                   {"title", safe(notice.title)},
+                  {"incident", notice.incident.id},
                   {"verdict", verdict_json(notice.verdict)},
                   {"decisions", decisions},
                   {"outcomes", outcomes},
@@ -117,24 +118,21 @@ std::string slack(const Notice& notice) {
 }
 
 std::string alertmanager(const Notice& notice) {
-  const Verdict& verdict = notice.verdict;
-  // Labels are the alert's identity: only what stays the same while the verdict is updated may
-  // stand in them.
-  json labels{{"alertname", "FaultlineVerdict"},
-              {"verdict", verdict.id},
-              {"cause", verdict.cause},
-              {"subject", printable(verdict.subject.text(), label_bytes_max)}};
-  if (!verdict.subject.node.empty()) labels["node"] = verdict.subject.node;
-  if (verdict.attempt) labels["job"] = verdict.attempt->job;
+  const Incident& incident = notice.incident;
+  // Labels are the alert's identity, and another one is another page: only what stays the same
+  // while verdicts join may stand in them. That another node leads is news.
+  json labels{{"alertname", "FaultlineIncident"}, {"incident", incident.id}};
+  if (!incident.subject.node.empty())
+    labels["node"] = printable(incident.subject.node, label_bytes_max);
   json alert{{"labels", labels},
              {"annotations",
               {{"summary", safe(notice.title)},
+               {"cause", incident.cause},
+               {"job", incident.attempt ? incident.attempt->job : ""},
                {"description", safe(join(lines_of(notice), "\n"))},
                {"next_step", safe(notice.next_step)}}}};
-  if (known(verdict.since)) alert["startsAt"] = to_text(verdict.since);
-  if (verdict.status == VerdictStatus::cleared && known(verdict.updated_at)) {
-    alert["endsAt"] = to_text(verdict.updated_at);  // resolved
-  }
+  if (known(incident.opened_at)) alert["startsAt"] = to_text(incident.opened_at);
+  if (known(incident.closed_at)) alert["endsAt"] = to_text(incident.closed_at);  // resolved
   return json::array({alert}).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

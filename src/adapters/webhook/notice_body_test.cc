@@ -13,7 +13,7 @@ namespace {
 
 Notice drained() {
   Notice notice;
-  notice.title = "drain_node node:n3: Uncorrectable ECC error in GPU memory (gpu:n3/0000:3b:00.0)";
+  notice.title = "n3 drained: Uncorrectable ECC error in GPU memory";
   notice.verdict.id = "v-7c0f2f1a5b9e4d33";
   notice.verdict.cause = "gpu.ecc_uncorrectable";
   notice.verdict.subject = Subject::of_gpu("n3", "0000:3b:00.0");
@@ -22,6 +22,11 @@ Notice drained() {
   notice.verdict.attempt = AttemptId{"4711_2", 0};
   notice.verdict.since = *parse_instant("2026-11-29T21:18:32.123456Z");
   notice.verdict.updated_at = notice.verdict.since;
+  notice.incident.id = "i-93c1d0a7e2f45b68";
+  notice.incident.opened_at = notice.verdict.since;
+  notice.incident.subject = notice.verdict.subject;
+  notice.incident.cause = notice.verdict.cause;
+  notice.incident.attempt = notice.verdict.attempt;
   notice.verdict.explanation = "xid.48 from the kernel of n3";
   notice.verdict.evidence = {"e-0a4f7be21c6d9835"};
   Decision decision;
@@ -66,6 +71,22 @@ TEST(NoticeBody, IsWhatIsDocumented) {
     const auto body = nlohmann::json::parse(notice_body(format, drained()));
     EXPECT_EQ(body, documented(heading)) << body.dump(2);
   }
+}
+
+TEST(NoticeBody, AnAlertIsTheSameWhicheverVerdictLeadsAndEndsWithItsIncident) {
+  Notice notice = drained();
+  const auto alert = [&] {
+    return nlohmann::json::parse(notice_body(WebhookFormat::alertmanager, notice))[0];
+  };
+  const auto first = alert();
+  EXPECT_FALSE(first.contains("endsAt"));
+  notice.verdict.id = "v-another";
+  notice.verdict.status = VerdictStatus::cleared;
+  notice.incident.cause = "gpu.fell_off_bus";
+  EXPECT_EQ(alert()["labels"], first["labels"]);
+  EXPECT_FALSE(alert().contains("endsAt")) << "one verdict is taken back, another stands";
+  notice.incident.closed_at = notice.incident.opened_at + std::chrono::minutes{5};
+  EXPECT_EQ(alert()["endsAt"], "2026-11-29T21:23:32.123456Z");
 }
 
 TEST(NoticeBody, ShowsTheCommandsOfWhatAsks) {

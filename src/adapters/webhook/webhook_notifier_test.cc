@@ -37,6 +37,9 @@ Notice notice_of(std::string title = "n3 drained: Uncorrectable ECC error in GPU
   notice.verdict.attempt = AttemptId{"12", 1};
   notice.verdict.since = Instant{seconds{1'790'000'000}};
   notice.verdict.updated_at = notice.verdict.since + seconds{90};
+  notice.incident.id = "i-0123456789abcdef";
+  notice.incident.opened_at = notice.verdict.since;
+  notice.incident.subject = notice.verdict.subject;
   notice.verdict.explanation = "seen with --password=hunter2";
   Decision decision;
   decision.id = "d-0123456789abcdef";
@@ -245,7 +248,7 @@ TEST_F(Webhook, AlertmanagerGetsAnAlertThatResolves) {
   auto sender = notifier({{receiver.url, WebhookFormat::alertmanager}});
   Notice notice = notice_of();
   ASSERT_TRUE(sender->notify(notice).ok());
-  notice.verdict.status = VerdictStatus::cleared;
+  notice.incident.closed_at = notice.incident.opened_at + seconds{90};
   ASSERT_TRUE(sender->notify(notice).ok());
   ASSERT_TRUE(sender->flush(long_enough));
   ASSERT_EQ(receiver.requests.size(), 2U);
@@ -254,9 +257,9 @@ TEST_F(Webhook, AlertmanagerGetsAnAlertThatResolves) {
   const auto resolved = nlohmann::json::parse(receiver.requests[1].body)[0];
   EXPECT_EQ(raised["labels"], resolved["labels"]) << "the same alert";
   EXPECT_EQ(raised["labels"]["node"], "n3");
-  EXPECT_EQ(raised["startsAt"], to_text(notice.verdict.since));
+  EXPECT_EQ(raised["startsAt"], to_text(notice.incident.opened_at));
   EXPECT_FALSE(raised.contains("endsAt"));
-  EXPECT_EQ(resolved["endsAt"], to_text(notice.verdict.updated_at));
+  EXPECT_EQ(resolved["endsAt"], to_text(notice.incident.closed_at));
 }
 
 TEST_F(Webhook, RefusesBadTargetsAndOpenSecrets) {

@@ -1,0 +1,84 @@
+// One fault, one incident, one page: what the node's kernel says and what its job says of it.
+#include <algorithm>
+
+#include "controller/controller_fixture.h"
+
+namespace faultline {
+namespace {
+
+using std::chrono::seconds;
+
+class ControllerNoticesTest : public ControllerTest {
+ protected:
+  /// The launcher of job 7 saw its rank on n3 die right after the kernel of n3 spoke.
+  Event rank_died() {
+    Event event;
+    event.source = EventSource::launcher;
+    event.kind = EventKind::rank_exited;
+    event.reporter = "n3";
+    event.attempt = AttemptId{"7", 0};
+    event.subject = Subject::of_rank(*event.attempt, 2, "n3");
+    event.observed_at = clock_.now();
+    event.clock = ClockDomain::node_wall;
+    event.fields = {{"exit_code", "1"}};
+    event.id = make_event_id(event);
+    return event;
+  }
+  static bool has_verdict_of_job(Store& store) {
+    const auto verdicts = store.verdicts({});
+    return verdicts && std::any_of(verdicts->begin(), verdicts->end(), [](const Verdict& verdict) {
+             return verdict.attempt && verdict.subject.node == "n3";
+           });
+  }
+};
+
+TEST_F(ControllerNoticesTest, AFaultAndTheJobThatFailsByItAreOneIncidentAndOnePage) {
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+        EXPECT_TRUE(eventually([&] { return cluster.did("requeue_excluding job:7"); }));
+        EXPECT_TRUE(controller.take_events("n3", {rank_died()}).ok());
+      },
+      [&](Store& store, FakeCluster&) { return has_verdict_of_job(store); });
+  const auto store = Store::open(folder_ / "faultline.db", Access::read_only);
+  ASSERT_TRUE(store.ok());
+  const auto incidents = (*store)->incidents({});
+  ASSERT_TRUE(incidents.ok());
+  ASSERT_EQ(incidents->size(), 1U);
+  EXPECT_EQ(incidents->front().attempt, (AttemptId{"7", 0}));
+  ASSERT_EQ(told_.all().size(), 1U) << told_.all().back().title;
+  const Notice page = told_.all().front();
+  EXPECT_EQ(page.title, "n3 drained: " + catalog_.cause("gpu.fell_off_bus")->summary);
+  EXPECT_EQ(page.outcomes.size(), 2U) << "the drain and the requeue";
+}
+
+TEST_F(ControllerNoticesTest, TwoNodesThatFailAtOnceAreTwoPages) {
+  run(
+      [&](Controller& controller, FakeCluster&) {
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+        EXPECT_TRUE(controller.take_events("n6", {fell_off_bus("n6")}).ok());
+      },
+      [&](Store&, FakeCluster&) { return told_.all().size() == 2; });
+  EXPECT_NE(told_.all()[0].incident.id, told_.all()[1].incident.id);
+}
+
+TEST_F(ControllerNoticesTest, ANextLifeTellsNothingTwiceAndGoesOnWithTheSameIncident) {
+  const Event fault = fell_off_bus("n3");
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fault}).ok()); },
+      [&](Store& store, FakeCluster&) {
+        const auto incidents = store.incidents({});
+        return incidents && !incidents->empty() && !incidents->front().told.empty();
+      });
+  run(
+      [&](Controller& controller, FakeCluster&) {
+        EXPECT_TRUE(controller.take_events("n3", {fault, rank_died()}).ok());
+      },
+      [&](Store& store, FakeCluster&) { return has_verdict_of_job(store); });
+  const auto store = Store::open(folder_ / "faultline.db", Access::read_only);
+  EXPECT_EQ((*store)->incidents({})->size(), 1U);
+  EXPECT_EQ(told_.all().size(), 1U);
+}
+
+}  // namespace
+}  // namespace faultline

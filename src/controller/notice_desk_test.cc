@@ -1,0 +1,195 @@
+// The desk over a real store: what is decided and done is written down as the controller does.
+#include "controller/notice_desk.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "store/dry_run.h"
+
+namespace faultline {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const Instant now{hours{500000}};
+
+class NoticeDeskTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("faultline-notices-" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    store_ = std::move(Store::open(folder_ / "faultline.db", Access::read_write)).value();
+    catalog_ = std::move(Catalog::load(FAULTLINE_SOURCE_CATALOG_DIR)).value();
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Verdict conclude(const VerdictId& id, std::optional<AttemptId> attempt = {}) {
+    Verdict verdict;
+    verdict.id = id;
+    verdict.cause = "gpu.fell_off_bus";
+    verdict.subject = Subject::of_gpu("n3", "0000:41:00");
+    verdict.status = VerdictStatus::confirmed;
+    verdict.attempt = std::move(attempt);
+    verdict.since = verdict.updated_at = now;
+    verdict.evidence = {"e-1"};
+    EXPECT_TRUE(store_->put_verdict(verdict).ok());
+    book_.add(verdict, now);
+    return verdict;
+  }
+  Decision decide(const VerdictId& verdict, ActionKind kind, const Subject& subject,
+                  Ruling ruling = Ruling::act) {
+    Decision decision;
+    decision.id = make_decision_id(verdict, kind, subject);
+    decision.verdict = verdict;
+    decision.action.kind = kind;
+    decision.action.subject = subject;
+    decision.action.decision = decision.id;
+    decision.action.id = make_action_id(decision.id);
+    decision.action.dry_run = ruling != Ruling::act;
+    decision.ruling = ruling;
+    decision.decided_at = now;
+    if (kind == ActionKind::requeue_excluding) decision.action.nodes = {"n3"};
+    EXPECT_TRUE(store_->put_decision(decision).ok());
+    desk_->look_at(book_.of(verdict)->id, now);
+    return decision;
+  }
+  Decision drain(const VerdictId& verdict) {
+    return decide(verdict, ActionKind::drain_node, Subject::of_node("n3"));
+  }
+  Decision requeue(const VerdictId& verdict) {
+    return decide(verdict, ActionKind::requeue_excluding, Subject::of_job("7"));
+  }
+  void came(const Decision& decision, OutcomeStatus status, bool retryable = false) {
+    const bool begun = store_->action(decision.action.id)->has_value();
+    EXPECT_TRUE(begun || store_->record_intent(decision.action, now).ok());
+    EXPECT_TRUE(store_->record_outcome({decision.action.id, status, now, "", {}, retryable}).ok());
+    desk_->look_at(book_.of(decision.verdict)->id, now);
+  }
+  std::vector<std::string> titles(Instant at = now) {
+    std::vector<std::string> titles;
+    const auto notices = desk_->due(book_, at);
+    EXPECT_TRUE(notices.ok());
+    for (const auto& notice : *notices) {
+      titles.push_back(notice.title);
+      EXPECT_TRUE(store_->put_incident(notice.incident).ok());
+    }
+    return titles;
+  }
+  using Titles = std::vector<std::string>;
+
+  fs::path folder_;
+  Catalog catalog_;
+  std::unique_ptr<Store> store_;
+  IncidentBook book_;
+  std::unique_ptr<NoticeDesk> desk_;
+};
+
+class NoticeDeskOnFault : public NoticeDeskTest {
+ protected:
+  void SetUp() override {
+    NoticeDeskTest::SetUp();
+    desk_ = std::make_unique<NoticeDesk>(catalog_, *store_);
+    conclude("v-1");
+    lost_ = ": " + catalog_.cause("gpu.fell_off_bus")->summary;
+  }
+  std::string lost_;
+};
+
+TEST_F(NoticeDeskOnFault, OnePageWaitsForItsActs) {
+  const auto drained = drain("v-1");
+  const auto requeued = requeue("v-1");
+  decide("v-1", ActionKind::notify, Subject::of_gpu("n3", "0000:41:00"));
+  EXPECT_EQ(titles(), Titles{}) << "two acts are under way";
+  came(drained, OutcomeStatus::done);
+  EXPECT_EQ(titles(), Titles{});
+  came(requeued, OutcomeStatus::done);
+  EXPECT_EQ(titles(), Titles{"n3 drained" + lost_});
+  desk_->look_at(book_.of("v-1")->id, now);
+  EXPECT_EQ(titles(now + notice_wait), Titles{}) << "heard already";
+}
+
+TEST_F(NoticeDeskOnFault, APageDoesNotWaitForEver) {
+  const auto drained = drain("v-1");
+  requeue("v-1");
+  came(drained, OutcomeStatus::done);
+  EXPECT_EQ(titles(now + notice_wait - milliseconds{1}), Titles{});
+  EXPECT_EQ(titles(now + notice_wait), Titles{"n3 drained" + lost_});
+}
+
+TEST_F(NoticeDeskOnFault, ALaterVerdictThatChangesNothingTellsNobody) {
+  came(drain("v-1"), OutcomeStatus::done);
+  EXPECT_EQ(titles().size(), 1U);
+  conclude("v-2", AttemptId{"7", 0});
+  decide("v-2", ActionKind::drain_node, Subject::of_node("n3"), Ruling::hold);
+  decide("v-2", ActionKind::notify, Subject::of_gpu("n3", "0000:41:00"));
+  EXPECT_EQ(titles(), Titles{});
+  came(requeue("v-2"), OutcomeStatus::done);
+  EXPECT_EQ(titles(), Titles{"job 7 requeued without n3" + lost_}) << "this is new";
+}
+
+TEST_F(NoticeDeskOnFault, WithoutAnActTheFaultItselfIsTold) {
+  decide("v-1", ActionKind::notify, Subject::of_gpu("n3", "0000:41:00"));
+  EXPECT_EQ(titles(), Titles{"n3" + lost_});
+}
+
+TEST_F(NoticeDeskOnFault, AnActThatFailedAndIsDoneInTheEndIsNews) {
+  const auto drained = drain("v-1");
+  came(drained, OutcomeStatus::failed, true);
+  EXPECT_EQ(titles(), Titles{"n3 not drained" + lost_});
+  came(drained, OutcomeStatus::failed, true);
+  EXPECT_EQ(titles(), Titles{}) << "it fails on";
+  came(drained, OutcomeStatus::done);
+  EXPECT_EQ(titles(), Titles{"n3 drained" + lost_});
+}
+
+TEST_F(NoticeDeskOnFault, ATestIsNotWaitedForAndItsResultIsNews) {
+  came(drain("v-1"), OutcomeStatus::done);
+  const auto test = decide("v-1", ActionKind::test_node, Subject::of_node("n3"));
+  EXPECT_EQ(titles(), Titles{"n3 drained" + lost_});
+  came(test, OutcomeStatus::failed);
+  EXPECT_EQ(titles(), Titles{"n3 failed its test" + lost_});
+}
+
+TEST_F(NoticeDeskOnFault, AQuestionWaitsForItsCommands) {
+  const auto asked = decide("v-1", ActionKind::drain_node, Subject::of_node("n3"), Ruling::ask);
+  EXPECT_EQ(titles(), Titles{});
+  const Outcome shown{asked.action.id, OutcomeStatus::done, now, "", {"scontrol update"}, false};
+  ASSERT_TRUE(put_dry_run(*store_, asked.id, shown).ok());
+  desk_->look_at(book_.of("v-1")->id, now);
+  EXPECT_EQ(titles(), Titles{"n3 to be drained once approved" + lost_});
+}
+
+TEST_F(NoticeDeskOnFault, WhatWasTakenBackBeforeItBeganIsNotWaitedFor) {
+  drain("v-1");
+  Verdict back = *store_->verdict("v-1").value();
+  back.status = VerdictStatus::cleared;
+  ASSERT_TRUE(store_->put_verdict(back).ok());
+  book_.add(back, now);
+  EXPECT_EQ(titles(), Titles{"n3" + lost_});
+}
+
+TEST_F(NoticeDeskOnFault, TheNextLifeTellsWhatWasNotTold) {
+  const auto drained = drain("v-1");
+  came(drained, OutcomeStatus::done);
+  const auto next_life = [&](const Incident incident) {
+    book_ = {};
+    book_.restore(incident, std::vector{*store_->verdict("v-1").value()});
+    desk_ = std::make_unique<NoticeDesk>(catalog_, *store_);
+    desk_->look_at(incident.id, now);
+    return titles();
+  };
+  EXPECT_EQ(next_life(*book_.of("v-1")), Titles{"n3 drained" + lost_});
+  const auto stored = store_->incidents({});
+  ASSERT_TRUE(stored && stored->size() == 1);
+  EXPECT_EQ(next_life(stored->front()), Titles{}) << "it is written down";
+}
+
+}  // namespace
+}  // namespace faultline
