@@ -116,6 +116,21 @@ std::span<const OpenFault> Judge::same_cause(const Verdict& verdict) const {
   return {begin, end};
 }
 
+VerdictId Judge::other_fault(const Verdict& verdict) const {
+  const std::string& node = verdict.subject.node;
+  const auto clean = clean_since_.find(node);
+  const auto stands = [&](const Verdict& other) {
+    const Cause* cause = catalog_.cause(other.cause);
+    return other.id != verdict.id && other.status == VerdictStatus::confirmed &&
+           concerns_node(other.subject) && other.subject.node == node && cause != nullptr &&
+           concerns_node(cause->remedy) && has_independent_witness(other) &&
+           (clean == clean_since_.end() || clean->second < other.since);
+  };
+  for (const auto& [id, other] : last_)
+    if (stands(other)) return id;
+  return {};
+}
+
 void Judge::decide_all(std::vector<const Verdict*> verdicts, const ClusterView& view,
                        ActionHistory& history, Instant now, Judgement& judgement) {
   std::stable_partition(verdicts.begin(), verdicts.end(),
@@ -125,9 +140,17 @@ void Judge::decide_all(std::vector<const Verdict*> verdicts, const ClusterView& 
 
 void Judge::decide_one(const Verdict& verdict, const ClusterView& view, ActionHistory& history,
                        Instant now, Judgement& judgement) {
-  const PolicyInput input{
-      verdict,     view, history, catalog_, limits_, mode_, now, tests_, same_cause(verdict),
-      clean_since_};
+  const PolicyInput input{verdict,
+                          view,
+                          history,
+                          catalog_,
+                          limits_,
+                          mode_,
+                          now,
+                          tests_,
+                          same_cause(verdict),
+                          clean_since_,
+                          drain_stands(verdict, view) ? other_fault(verdict) : VerdictId{}};
   for (auto& decision : decide(input)) {
     const auto before = decided_.find(decision.id);
     if (before != decided_.end()) {

@@ -51,6 +51,9 @@ class Judge {
   void decide_one(const Verdict& verdict, const ClusterView& view, ActionHistory& history,
                   Instant now, Judgement& judgement);
   [[nodiscard]] std::span<const OpenFault> same_cause(const Verdict& verdict) const;
+  /// A confirmed verdict but this one that asks for something on its node, and that the node has
+  /// not outlived: "" if there is none.
+  [[nodiscard]] VerdictId other_fault(const Verdict& verdict) const;
   void forget_old(Instant now);
 
   const Catalog& catalog_;

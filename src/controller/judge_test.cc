@@ -50,7 +50,9 @@ class JudgeTest : public ::testing::Test {
   /// Drains that are set going now; the scheduler shows them at once.
   void look(Instant now) {
     view_.taken_at = now;
-    for (const auto& decision : judge_.evaluate(view_, history_, now).decisions) {
+    const auto judgement = judge_.evaluate(view_, history_, now);
+    if (!judgement.verdicts.empty()) last_verdict_ = judgement.verdicts.back();
+    for (const auto& decision : judgement.decisions) {
       if (decision.ruling != Ruling::act || decision.action.kind != ActionKind::drain_node)
         continue;
       auto& node = view_.nodes.find(decision.action.subject.node)->second;
@@ -64,6 +66,7 @@ class JudgeTest : public ::testing::Test {
   ClusterView view_;
   ActionHistory history_;
   std::vector<std::string> drained_;
+  Verdict last_verdict_;
   Judge judge_{catalog(), catalog().policy().limits, Mode::act};
 };
 
@@ -110,6 +113,36 @@ TEST_F(JudgeTest, WhatOnlyAJobSaysDoesNotHoldUpADrain) {
   judge_.observe(fell_off_bus("n3", t0));
   look(t0);
   EXPECT_EQ(drained_, std::vector<std::string>{"n3"});
+}
+
+TEST_F(JudgeTest, ANodeGoesBackOnceTheLastFaultIsTakenBack) {
+  judge_.observe(fell_off_bus("n3", t0));
+  look(t0);
+  ASSERT_EQ(drained_, std::vector<std::string>{"n3"});
+  const auto returns = [&](Instant now) {
+    view_.taken_at = now;
+    for (const auto& decision : judge_.evaluate(view_, history_, now).decisions)
+      if (decision.action.kind == ActionKind::return_node) return decision.ruling == Ruling::act;
+    return false;
+  };
+  Verdict drained = last_verdict_;
+  drained.status = VerdictStatus::cleared;
+  Verdict other = drained;
+  other.id = "v-other";
+  other.cause = "gpu.ecc_uncorrectable";
+  other.status = VerdictStatus::confirmed;
+  Verdict program = other;
+  program.id = "v-program";
+  program.cause = "gpu.ecc_contained";  // asks for nothing on the node
+  Verdict elsewhere = other;
+  elsewhere.id = "v-elsewhere";
+  elsewhere.subject.node = "n4";
+  for (const auto& verdict : {drained, other, program, elsewhere}) judge_.remember(verdict, {});
+  EXPECT_FALSE(returns(t0 + seconds{1}));
+  EXPECT_FALSE(returns(t0 + seconds{1200})) << "not for being old";
+  other.status = VerdictStatus::cleared;
+  judge_.remember(other, {});
+  EXPECT_TRUE(returns(t0 + seconds{1201}));
 }
 
 TEST_F(JudgeTest, ARackIsRuledOnBeforeItsNodes) {

@@ -45,6 +45,7 @@ enum class Reason {
   silenced,             // a person said no for a time
   covered_by_wider,     // rack beats node beats GPU
   already_acted,        // same act done or on its way
+  fault_stands,         // another verdict against the node was not taken back
   returned_since,       // the node was given back, or passed its test, after what the verdict says
   already_drained,      // the node is out of service already
   owned_by_other,       // somebody else's drain or reservation
@@ -65,7 +66,7 @@ enum class Reason {
 FAULTLINE_ENUM_NAMES(Reason, "all_guards_passed", "mode_observe", "mode_suggest",
                      "source_untrusted", "wrong_speaker", "evidence_incomplete", "not_confirmed",
                      "verdict_stale", "not_settled", "cleared", "silenced", "covered_by_wider",
-                     "already_acted", "returned_since", "already_drained", "owned_by_other",
+                     "already_acted", "fault_stands", "returned_since", "already_drained", "owned_by_other",
                      "node_busy", "tested_lately", "rate_limited", "blast_radius", "capacity_floor",
                      "no_spare", "not_restartable", "restart_loop", "remedy_not_node",
                      "node_unknown", "view_stale", "approval_needed", "denied_by_person");

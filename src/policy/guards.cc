@@ -112,6 +112,13 @@ Stop verdict_fresh(const Proposal& proposal, const PolicyInput& input) {
                                          to_text(input.limits.verdict_age_max));
 }
 
+/// A node goes back once nothing confirmed speaks against it any more.
+Stop nothing_else_stands(const Proposal& proposal, const PolicyInput& input) {
+  if (!is(proposal, {ActionKind::return_node}) || input.other_fault.empty()) return {};
+  return hold(Reason::fault_stands,
+              input.other_fault + " speaks against " + proposal.node + ", too");
+}
+
 /// A node that was given back is not taken out, nor a job kept off it, for what was known before.
 Stop not_returned_since(const Proposal& proposal, const PolicyInput& input) {
   if (!takes_out(proposal) && !is(proposal, {ActionKind::requeue_excluding})) return {};
@@ -383,6 +390,7 @@ constexpr std::array ordered{
     NamedGuard{"evidence_complete", evidence_complete},
     NamedGuard{"confirmed", confirmed},
     NamedGuard{"verdict_fresh", verdict_fresh},
+    NamedGuard{"nothing_else_stands", nothing_else_stands},
     NamedGuard{"not_returned_since", not_returned_since},
     NamedGuard{"settled", settled},
     NamedGuard{"view_fresh", view_fresh},

@@ -257,13 +257,20 @@ TEST(GuardOrder, TheTablesNameTheGuardsInTheirOrder) {
 
 TEST(GuardOrder, EveryGuardOfTheListStopsSomething) {
   // Those that the tables cannot combine, as the proposal itself must differ.
-  std::vector<std::string_view> seen = {"has_target", "node_known"};
+  std::vector<std::string_view> seen = {"has_target", "node_known", "nothing_else_stands"};
   for (const auto& obstacle : drain_obstacles()) seen.emplace_back(obstacle.guard);
   for (const auto& obstacle : requeue_obstacles()) seen.emplace_back(obstacle.guard);
   for (const auto& obstacle : test_obstacles()) seen.emplace_back(obstacle.guard);
   for (const auto& [name, guard] : guards())
     EXPECT_NE(std::find(seen.begin(), seen.end(), name), seen.end()) << name;
 
+  Scenario broken;
+  broken.other_fault = "v-0000000000000002";
+  broken.verdict.status = VerdictStatus::cleared;
+  broken.node("n3").drained = true;
+  broken.node("n3").drain_reason = "faultline:" + drain_id() + " gpu.ecc_uncorrectable";
+  EXPECT_EQ(first_reason(broken, proposal_of(broken, ActionKind::return_node)),
+            Reason::fault_stands);
   Scenario unknown;
   unknown.view.nodes.erase("n3");
   EXPECT_EQ(first_reason(unknown, proposal_of(unknown, ActionKind::drain_node)),

@@ -46,6 +46,8 @@ struct PolicyInput {
   /// of this one; confirmed by somebody else than a job, or a user could hold up other drains.
   std::span<const OpenFault> same_cause = {};
   const CleanRecords& clean_since = no_clean_records;
+  VerdictId other_fault =
+      {};  // a verdict that speaks against the node as well, "" if there is none
 };
 
 /// The decisions for one verdict, in the order in which their actions must be carried out. The same

@@ -35,6 +35,7 @@ struct Scenario {
   NodeTests tests;
   std::vector<OpenFault> same_cause;
   CleanRecords clean_since;
+  VerdictId other_fault;
 
   Scenario() {
     verdict.id = "v-0000000000000001";
@@ -70,7 +71,8 @@ struct Scenario {
 
   SchedulerNode& node(const std::string& name) { return view.nodes.find(name)->second; }
   [[nodiscard]] PolicyInput input() const {
-    return {verdict, view, history, catalog(), limits, mode, now, tests, same_cause, clean_since};
+    return {verdict, view,  history,    catalog(),   limits,     mode,
+            now,     tests, same_cause, clean_since, other_fault};
   }
 
   void add_entry(ActionKind kind, Subject subject, const std::string& cause, Duration ago,

@@ -235,6 +235,19 @@ TEST(Policy, ReturnsOnlyWhatItsOwnDrainTookOut) {
   EXPECT_EQ(decide(s.input())[0].reason, Reason::owned_by_other);
 }
 
+TEST(Policy, ANodeThatAnotherFaultSpeaksAgainstIsNotReturned) {
+  Scenario s;
+  s.other_fault = "v-0000000000000002";
+  EXPECT_EQ(decide(s.input())[0].ruling, Ruling::act) << "it is drained all the same";
+  s.verdict.status = VerdictStatus::cleared;
+  s.node("n3").drained = true;
+  s.node("n3").drain_reason = "faultline:" + drain_id() + " gpu.ecc_uncorrectable";
+  EXPECT_EQ(decide(s.input())[0].reason, Reason::fault_stands);
+  EXPECT_EQ(decide_return("n3", "ann", s.view, s.history, s.limits, Mode::act, now).reason,
+            Reason::all_guards_passed)
+      << "a person does";
+}
+
 TEST(Policy, ANodeInAPersonsRepairIsNeitherTestedNorReturned) {
   Scenario s;
   s.node("n3").drained = true;
