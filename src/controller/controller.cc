@@ -209,6 +209,7 @@ void Controller::poll_once() {
     if (attempt != nullptr) note_store(store_.put_attempt(*attempt), "attempt");
   }
   const auto lost_drains = reopen_lost_drains(*view, daemon_id);
+  reopen_half_done(view->half_done);
   if (const auto strays = stray_drains_.look(*view, store_)) spdlog::warn("{}", *strays);
   std::vector<NodeState> moved;
   std::unique_lock order(node_order_);
@@ -285,9 +286,7 @@ bool Controller::reopen_drain(const NodeState& state) {
   counters_.add("controller_drains_lost_total");
   spdlog::warn("the scheduler lost the drain of {} when its daemon was restarted; draining again",
                state.node);
-  const std::lock_guard lock(mutex_);
-  line_of(Work::nodes).settle_now = true;
-  line_of(Work::nodes).wake.notify_one();
+  settle_soon(Work::nodes);
   return true;
 }
 

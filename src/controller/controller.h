@@ -128,6 +128,9 @@ class Controller final : public AgentIngress, public OperatorIngress {
   std::set<std::string> reopen_lost_drains(const ClusterView& view,
                                            const std::string& daemon_id_before);
   bool reopen_drain(const NodeState& state);
+  void reopen_half_done(const std::vector<ActionId>& acts);
+  /// The next look at the open intents is now.
+  void settle_soon(Work work);
   void judge_once();
   void absorb(const std::vector<Event>& events, Instant now);
   void close_incidents_of(const std::string& node, Instant now);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/contains.h"
 #include "controller/controller.h"
 
 namespace faultline {
@@ -47,6 +48,8 @@ class FakeCluster final : public Scheduler, public Actuator {
     job.nodes = {"n1", "n2", "n3", "n4"};
     job.restartable = true;
     view.attempts = {job};
+    const std::lock_guard lock(half_done_mutex_);
+    view.half_done = half_done_;
     return view;
   }
   Result<std::string> daemon_id() override { return std::to_string(daemon); }
@@ -70,6 +73,10 @@ class FakeCluster final : public Scheduler, public Actuator {
     }
     if (refuse) return Error{ErrorCode::unavailable, "slurmctld does not answer"};
     before_execute(action);
+    {
+      const std::lock_guard lock(half_done_mutex_);
+      std::erase(half_done_, action.id);
+    }
     std::ofstream(file_, std::ios::app) << line_of(action) << "\n";  // tidy: allow stream
     if (action.kind == ActionKind::drain_node) drained_as(action.subject.node, action.reason);
     after_execute(action);
@@ -77,11 +84,18 @@ class FakeCluster final : public Scheduler, public Actuator {
   }
   Result<Outcome> inspect(const Action& action) override {
     if (refuse) return Error{ErrorCode::unavailable, "slurmctld does not answer"};
+    if (std::lock_guard lock(half_done_mutex_); contains(half_done_, action.id))
+      return Outcome{action.id, OutcomeStatus::unknown, clock_.now(), "half done", {}, true};
     const auto status = did(line_of(action)) ? OutcomeStatus::done : OutcomeStatus::failed;
     return Outcome{action.id,   status, clock_.now(),
                    "looked at", {},     status == OutcomeStatus::failed};
   }
 
+  /// Until it is carried out again.
+  void show_half_done(const ActionId& id) {
+    const std::lock_guard lock(half_done_mutex_);
+    half_done_.push_back(id);
+  }
   [[nodiscard]] int times(const std::string& line) const {
     std::ifstream in(file_);  // tidy: allow stream
     int count = 0;
@@ -114,6 +128,8 @@ class FakeCluster final : public Scheduler, public Actuator {
   }
   std::filesystem::path file_;
   const Clock& clock_;
+  std::mutex half_done_mutex_;
+  std::vector<ActionId> half_done_;
   std::mutex mutex_;
   std::map<std::string, std::string> reasons_;  // of the drains of this life
 };

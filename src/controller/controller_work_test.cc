@@ -74,5 +74,23 @@ TEST_F(ControllerWorkTest, ADrainThatTheSchedulerLostIsCarriedOutAgain) {
   EXPECT_EQ(counters_.get("controller_drains_lost_total"), 1U);
 }
 
+TEST_F(ControllerWorkTest, AnActThatShowsHalfDoneLaterIsFinished) {
+  const std::string requeue = "requeue_excluding job:7";
+  run(
+      [&](Controller& controller, FakeCluster& cluster) {
+        cluster.after_execute =
+            [&cluster, shown = std::make_shared<std::atomic<bool>>(false)](const Action& action) {
+              if (action.kind == ActionKind::requeue_excluding && !shown->exchange(true))
+                cluster.show_half_done(action.id);
+            };
+        cluster.show_half_done("a-of-another-store");
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+        EXPECT_TRUE(eventually([&] { return cluster.times(requeue) == 2; }));
+      },
+      [](Store& store, FakeCluster&) { return store.open_intents()->empty(); });
+  EXPECT_GE(counters_.get("controller_half_done_total"), 1U);
+  EXPECT_GE(counters_.get("controller_half_done_unknown_total"), 1U);
+}
+
 }  // namespace
 }  // namespace faultline

@@ -41,6 +41,8 @@ struct ClusterView {
   std::string scheduler;  // "slurm 22.05.8", "local"
   std::map<std::string, SchedulerNode, std::less<>> nodes;
   std::vector<Attempt> attempts;  // pending, running, and recently ended
+  /// Acts of ours that the scheduler shows half done: a job waits with what only they put on it.
+  std::vector<ActionId> half_done;
   /// faultline's own record of each node's life.
   std::map<std::string, NodeState, std::less<>> node_states;
 
