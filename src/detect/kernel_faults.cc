@@ -37,18 +37,29 @@ std::string slurm_job_in(std::string_view path) {
   return std::string(job.substr(0, end));
 }
 
-/// True if a clearing line for this fact follows on the same subject ("nfs: server OK" after "not
-/// responding").
-bool taken_back(const Fact& fact, const std::vector<Fact>& facts, const Catalog& catalog) {
-  return std::any_of(facts.begin(), facts.end(), [&](const Fact& later) {
-    const Signature* signature = catalog.signature(later.event.signature);
-    return signature != nullptr && signature->use == SignatureUse::clears && later.at >= fact.at &&
-           signature->clears == fact.event.signature && later.event.subject == fact.event.subject;
+/// The lines that say of an earlier one that it is over ("nfs: server OK" after "not responding").
+std::vector<const Fact*> clearing_lines(const std::vector<Fact>& facts, const Catalog& catalog) {
+  std::vector<const Fact*> clearing;
+  for (const Fact& fact : facts) {
+    const Signature* signature = catalog.signature(fact.event.signature);
+    if (signature != nullptr && signature->use == SignatureUse::clears) clearing.push_back(&fact);
+  }
+  return clearing;
+}
+
+/// True if one of `clearing` follows this fact, for it and on the same subject.
+bool taken_back(const Fact& fact, const std::vector<const Fact*>& clearing,
+                const Catalog& catalog) {
+  return std::any_of(clearing.begin(), clearing.end(), [&](const Fact* later) {
+    return later->at >= fact.at &&
+           catalog.signature(later->event.signature)->clears == fact.event.signature &&
+           later->event.subject == fact.event.subject;
   });
 }
 
 Sorted sort_by_role(const std::vector<Fact>& facts, const Catalog& catalog) {
   Sorted sorted;
+  const auto clearing = clearing_lines(facts, catalog);
   for (const Fact& fact : facts) {
     const Signature* signature = catalog.signature(fact.event.signature);
     if (signature == nullptr || signature->use == SignatureUse::clears) continue;
@@ -58,7 +69,7 @@ Sorted sort_by_role(const std::vector<Fact>& facts, const Catalog& catalog) {
       sorted.derived.push_back(&fact);
     } else if (signature->role == Role::consequence) {
       sorted.consequences.push_back(&fact);
-    } else if (signature->role != Role::root || taken_back(fact, facts, catalog)) {
+    } else if (signature->role != Role::root || taken_back(fact, clearing, catalog)) {
       continue;
     } else if (is_program_cause(signature->cause)) {
       sorted.program.push_back(&fact);

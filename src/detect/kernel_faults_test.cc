@@ -56,6 +56,25 @@ TEST(KernelFaults, LaterCodesOfABrokenGpuJoinItUntilTheIncidentIsOver) {
   EXPECT_EQ(faults_with(601).size(), 2U);
 }
 
+TEST(KernelFaults, AClearingLineTakesBackWhatWasBeforeItOnItsOwnSubject) {
+  const auto faults_with = [](const std::string& gpu, int seconds) {
+    return judge_kernel_facts({line("xid154.reboot", "0000:01:00.0", 10),
+                               line("xid154.none_after_reboot", gpu, seconds)},
+                              catalog())
+        .size();
+  };
+  EXPECT_EQ(faults_with("0000:01:00.0", 11), 0U);
+  EXPECT_EQ(faults_with("0000:01:00.0", 10), 0U);
+  EXPECT_EQ(faults_with("0000:01:00.0", 9), 1U) << "it came again";
+  EXPECT_EQ(faults_with("0000:02:00.0", 11), 1U) << "another GPU's";
+  EXPECT_EQ(judge_kernel_facts({line("xid154.reboot", "0000:01:00.0", 0),
+                                line("xid154.none_after_reset", "0000:01:00.0", 5)},
+                               catalog())
+                .size(),
+            1U)
+      << "another wish";
+}
+
 TEST(KernelFaults, NothingFromNothing) { EXPECT_TRUE(judge_kernel_facts({}, catalog()).empty()); }
 
 }  // namespace
