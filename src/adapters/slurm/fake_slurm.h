@@ -37,7 +37,8 @@ class FakeSlurm {
   /// Called with the number of the command before and after it is carried out; may throw, or return
   /// an error.
   std::function<std::optional<Error>(int)> before, after;
-  std::string next_nodes = "n[5-6]";  // where a started job is put
+  std::string next_nodes = "n[5-6]";  // where a started job is put that asks for none by name
+  std::string unfit;                  // a node that has not what a job needs
 
   CommandRunner runner() {
     return [this](const std::vector<std::string>& argv, Duration,
@@ -61,11 +62,15 @@ class FakeSlurm {
     text.resize(width, ' ');
     return text;
   }
-  static std::string value(const std::vector<std::string>& argv, const std::string& key) {
+  static std::optional<std::string> given(const std::vector<std::string>& argv,
+                                          const std::string& key) {
     for (const auto& argument : argv) {
       if (argument.starts_with(key + "=")) return argument.substr(key.size() + 1);
     }
     return {};
+  }
+  static std::string value(const std::vector<std::string>& argv, const std::string& key) {
+    return given(argv, key).value_or("");
   }
   [[nodiscard]] std::string base(const Job& job) const {
     return job.het != "N/A" ? job.het : (job.array.empty() ? job.number : job.array);
@@ -85,7 +90,9 @@ class FakeSlurm {
   ProcessResult carry_out(const std::vector<std::string>& argv) {
     if (argv[0] == "squeue") return queue(argv);
     if (argv[0] != "scontrol") return refusal("unknown program " + argv[0]);
-    if (argv[1] == "-o" && argv[3] == "node") return show_node(argv[4]);
+    if (argv[1] == "-o" && argv[3] == "node")
+      return argv.size() > 4 ? show_node(argv[4]) : show_nodes();
+    if (argv[1] == "-o" && argv[3] == "topology") return refusal("no topology");
     if (argv[1] == "-o" && argv[3] == "reservation") return answer(reservations);
     log.push_back(join(argv, " "));
     if (argv[1] == "update" && argv[2].starts_with("nodename=")) return update_node(argv);
@@ -126,21 +133,36 @@ class FakeSlurm {
       return {};
     }
     if (over) return "Job has already finished";
+    const auto required = given(argv, "ReqNodeList");
+    if (required && !pending) return "Invalid node name specified";
     if (const auto excluded = value(argv, "ExcNodeList"); !excluded.empty()) {
       if (!pending) return "Job is no longer pending execution";
       job.excluded = excluded;
     }
     if (const auto comment = value(argv, "AdminComment"); !comment.empty()) job.comment = comment;
-    if (value(argv, "StartTime") == "now" && job.state == "PENDING") {
-      job.delayed = false;
-      if (job.priority > 0) start(job);
-    }
+    if (required) job.required = *required;
+    const bool now = value(argv, "StartTime") == "now";
+    if (now) job.delayed = false;
+    // A job that Slurm holds for its list is let go with it.
+    if (required && job.reason == "BadConstraints") job.priority = 100;
+    const bool may_start = job.state == "PENDING" && job.priority > 0 && !job.delayed;
+    if (may_start && (now || required)) start(job);
     return {};
   }
-  void start(Job& job) const {
+  void start(Job& job) {
+    job.reason = why_not_started(job);
+    if (job.reason == "BadConstraints") job.priority = 0;
+    if (job.reason != "None") return;
     job.state = "RUNNING";
-    job.reason = "None";
-    job.nodes = next_nodes;
+    job.nodes = job.required.empty() ? next_nodes : job.required;
+  }
+  std::string why_not_started(const Job& job) {
+    for (const auto name : split(job.required, ',')) {
+      if (name.empty()) continue;
+      if (unfit == name) return "BadConstraints";
+      if (nodes[std::string(name)].state != "IDLE") return "Resources";
+    }
+    return "None";
   }
 
   ProcessResult queue(const std::vector<std::string>& argv) {
@@ -176,6 +198,11 @@ class FakeSlurm {
            column(job.comment.empty() ? "(null)" : job.comment, 256) + "\n";
   }
 
+  ProcessResult show_nodes() {
+    std::string text;
+    for (const auto& [name, node] : nodes) text += show_node(name).out;
+    return answer(text);
+  }
   ProcessResult show_node(const std::string& name) {
     const auto found = nodes.find(name);
     if (found == nodes.end()) return {1, "Node " + name + " not found\n", "", false, false};

@@ -47,10 +47,15 @@ class SlurmActs : public ::testing::Test {
     made.nodes = {node};
     return made;
   }
+  static Action requeue_keeping(std::vector<std::string> keep, const std::string& job = "7") {
+    auto made = requeue(job);
+    made.keep = std::move(keep);
+    return made;
+  }
   void expect_moved(const std::string& number = "7", int restart = 1) {
     const auto& job = slurm_.jobs[number];
     EXPECT_EQ(job.state, "RUNNING") << job.reason;
-    EXPECT_EQ(job.nodes, slurm_.next_nodes);
+    EXPECT_EQ(job.nodes, job.required.empty() ? slurm_.next_nodes : job.required);
     EXPECT_EQ(job.restart, restart);
     EXPECT_NE(("," + job.excluded + ",").find(",n1,"), std::string::npos) << job.excluded;
     EXPECT_GT(job.priority, 0) << "held";

@@ -28,6 +28,9 @@ struct SlurmOptions {
   /// A job that is released sooner after it left its nodes may meet its own revoked credential
   /// there, and die.
   Duration requeue_settle{std::chrono::milliseconds{1500}};
+  /// How long a released job is kept tied to the nodes that it had. A scheduler of a busy site
+  /// looks every few seconds; what is not free then is somebody else's.
+  Duration placement_wait{std::chrono::seconds{5}};
 };
 
 /// Runs a command line within a deadline; `extra_environment` is NAME=VALUE. A seam for tests.

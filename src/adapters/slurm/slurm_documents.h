@@ -37,7 +37,7 @@ struct SlurmJob {
   std::vector<std::string> excluded;
   std::uint32_t node_count = 0;       // text form only: asked for while it waits
   std::string partitions;             // text form only: "train", "train,long"
-  std::vector<std::string> required;  // text form only: the nodes that its user asked for by name
+  std::vector<std::string> required;  // by name: its user's wish, or a tie of ours (slurm_tie.h)
   std::uint32_t restart = 0;
   bool batch = false;
   bool requeue = false;

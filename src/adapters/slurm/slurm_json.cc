@@ -150,6 +150,7 @@ std::optional<SlurmJob> read_job(const Json& json) {
   job.description = printable(text(field(json, "state_description")), 256);
   job.nodes = job_nodes(json);
   job.excluded = hosts_of(text(field(json, "excluded_nodes")));
+  job.required = hosts_of(text(field(json, "required_nodes")));
   job.restart = static_cast<std::uint32_t>(
       std::clamp<std::int64_t>(number(field(json, "restart_cnt")).value_or(0), 0, 1'000'000));
   job.batch = boolean(field(json, "batch_flag"));

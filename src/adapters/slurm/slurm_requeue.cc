@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "adapters/slurm/slurm_queries.h"
+#include "adapters/slurm/slurm_tie.h"
 #include "base/text.h"
 #include "model/names.h"
 
@@ -31,9 +32,9 @@ const std::string& leader(const SlurmJob& job) {
   return job.het_job.empty() ? job.number : job.het_job;
 }
 
-/// Somebody else's comment is never overwritten.
-bool may_mark(const SlurmJob& job) {
-  return job.admin_comment.empty() || reason_is_ours(job.admin_comment);
+/// slurmctld was not reached, or did not answer; everything else is a refusal.
+bool may_pass(const Error& error) {
+  return error.code == ErrorCode::unavailable || error.code == ErrorCode::deadline_exceeded;
 }
 
 }  // namespace
@@ -53,18 +54,16 @@ std::vector<std::string> SlurmRequeue::plan(const Action& action) {
 }
 
 Result<Outcome> SlurmRequeue::execute() {
-  const Duration end = clock_.monotonic() + action_.deadline;
+  end_ = clock_.monotonic() + action_.deadline;
   for (;;) {
     auto step = advance_all();
     // Once begun it is seen through: a job must not stay held because slurmctld was away for a
     // moment.
-    const bool may_pass = !step && (step.error().code == ErrorCode::unavailable ||
-                                    step.error().code == ErrorCode::deadline_exceeded);
-    if (!step && (!may_pass || requeued_.empty())) return step.error();
+    if (!step && (!may_pass(step.error()) || requeued_.empty())) return step.error();
     const std::string detail = step ? step->detail : step.error().message;
     if (step && step->progress == Progress::refused) return outcome(OutcomeStatus::failed, detail);
     if (step && step->progress == Progress::done) return outcome(OutcomeStatus::done, detail);
-    if (clock_.monotonic() >= end) {
+    if (clock_.monotonic() >= end_) {
       // A hung node keeps a job completing for minutes. It starts by itself once that is over.
       if (step && set_up_)
         return outcome(OutcomeStatus::done,
@@ -90,6 +89,8 @@ Result<Outcome> SlurmRequeue::inspect() {
     if (job.state == AttemptState::pending || job.state == AttemptState::completing) {
       if (hold_is_ours(job))
         return outcome(OutcomeStatus::unknown, job.id + " is requeued and still held", true);
+      if (is_tied(job))
+        return outcome(OutcomeStatus::unknown, job.id + " is tied to its old nodes", true);
       if (job.restart > action_.attempt->restart && !rules_.excludes(job)) {
         return outcome(OutcomeStatus::failed, job.id + " waits without the exclusion", true);
       }
@@ -280,47 +281,96 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
     FAULTLINE_TRY(exclude(job));
     return Step{Progress::waiting, job.id + " is being given the exclusion"};
   }
-  if (job.held && !hold_is_ours(job)) {
+  const bool held_by_other = job.held && !hold_is_ours(job);
+  if (is_tied(job) && (held_by_other || !tie_is_young(job))) return untie(job);
+  if (held_by_other) {
     return Step{Progress::done, job.id + " has " + join(action_.nodes, ",") +
                                     " excluded and stays held (" +
                                     (job.description.empty() ? job.reason : job.description) +
                                     "): somebody else's hold is not ours to release"};
   }
   FAULTLINE_TRY(take_spares(job));
-  const bool rested = clock_.monotonic() - since >= command_.options().requeue_settle;
-  if (job.held) {
+  if (job.held || is_put_off(job)) {
+    const bool rested = clock_.monotonic() - since >= command_.options().requeue_settle;
     if (!rested) return Step{Progress::waiting, job.id + " lets old credentials expire"};
+    FAULTLINE_TRY(tie(job));
     // A requeue puts the begin time two minutes ahead.
     FAULTLINE_TRY(run({"scontrol", "update", "jobid=" + control_target(job), "StartTime=now"}));
-    FAULTLINE_TRY(run({"scontrol", "release", control_target(job)}));
+    if (job.held) FAULTLINE_TRY(run({"scontrol", "release", control_target(job)}));
     return Step{Progress::waiting, job.id + " is released"};
   }
+  if (is_tied(job)) return Step{Progress::waiting, job.id + " waits for the nodes that it had"};
   // After the release the old reason stays until the scheduler has looked.
   const bool unsettled =
       held_by_requeue(job) || std::find(unsettled_reasons.begin(), unsettled_reasons.end(),
                                         job.reason) != unsettled_reasons.end();
-  const bool ran_before = job.restart > action_.attempt->restart || requeued_.contains(leader(job));
-  // It ran before, so a begin time ahead is the requeue's and not the user's. While the nodes of
-  // the run before completed, or slurmctld restarted, ours was overwritten. The reason does not
-  // always say so: a task beyond its array's limit names that, and is put off all the same.
-  const bool put_off = ran_before && (job.reason == "BeginTime" ||
-                                      job.eligible > clock_.now() + clock_difference_max);
-  if (!put_off && (!unsettled || !(rules_.is_target(job) || ran_before))) {
+  const bool put_back_since = job.restart > action_.attempt->restart && !is_our_requeue(job);
+  if (!unsettled || put_back_since) {
     return Step{Progress::done, job.id + " waits with " + join(action_.nodes, ",") + " excluded (" +
                                     job.reason + ")" + spare_trouble_};
   }
-  if (put_off && rested) {
-    FAULTLINE_TRY(run({"scontrol", "update", "jobid=" + control_target(job), "StartTime=now"}));
-  }
   return Step{Progress::waiting, job.id + " waits to be scheduled"};
+}
+
+/// Our requeue is what it waits after. A later one is somebody else's.
+bool SlurmRequeue::is_our_requeue(const SlurmJob& job) const {
+  return requeued_.contains(leader(job)) || job.restart == action_.attempt->restart + 1;
+}
+
+/// A begin time ahead is the requeue's and not the user's. While the nodes of the run before
+/// completed, or slurmctld restarted, ours was overwritten. The reason does not always say so: a
+/// task beyond its array's limit names that, and is put off all the same.
+bool SlurmRequeue::is_put_off(const SlurmJob& job) const {
+  return is_our_requeue(job) &&
+         (job.reason == "BeginTime" || job.eligible > clock_.now() + clock_difference_max);
+}
+
+bool SlurmRequeue::tie_is_young(const SlurmJob& job) const {
+  const auto tied = tied_at_.find(job.number);
+  return tied != tied_at_.end() &&
+         clock_.monotonic() - tied->second < command_.options().placement_wait;
+}
+
+/// Neither of a set whose parts are placed together, nor over a list or a comment that is somebody
+/// else's, nor when no time is left to take it back.
+bool SlurmRequeue::may_be_tied(const SlurmJob& job) const {
+  const bool ours = requeued_.contains(leader(job)) || act_of(job) == action_.id;
+  return ours && is_our_requeue(job) && rules_.is_target(job) && job.het_job.empty() &&
+         job.required.empty() && may_comment(job) && !tied_at_.contains(job.number) &&
+         clock_.monotonic() + command_.options().placement_wait < end_;
+}
+
+/// Once, while the requeue still keeps the job back: what Slurm refuses, or does not start soon, it
+/// places as it likes.
+Status SlurmRequeue::tie(const SlurmJob& job) {
+  if (action_.keep.empty() || !may_be_tied(job)) return ok_status();
+  const auto pool = read_pool(command_);
+  if (!pool) return may_pass(pool.error()) ? Status(pool.error()) : ok_status();
+  const auto nodes = placement(job, *pool, action_, command_.options().spare_feature);
+  const auto status = nodes.empty() ? ok_status()
+                                    : run({"scontrol", "update", "jobid=" + update_target(job),
+                                           "ReqNodeList=" + join(nodes, ","),
+                                           "AdminComment=" + comment_of(action_.id, nodes)});
+  if (!status && may_pass(status.error())) return status;
+  tied_at_.emplace(job.number, clock_.monotonic());
+  return ok_status();
+}
+
+/// Only ever to the empty list: another one, given to a job that has just started, would shrink it
+/// to those nodes. To the empty one Slurm says no then, and the next look meets it running.
+Result<SlurmRequeue::Step> SlurmRequeue::untie(const SlurmJob& job) {
+  const auto status = run({"scontrol", "update", "jobid=" + update_target(job), "ReqNodeList="});
+  if (!status && may_pass(status.error())) return status.error();
+  return Step{Progress::waiting, job.id + " is no longer tied to the nodes that it had"};
 }
 
 /// Merges the exclusion into the job's own.
 Status SlurmRequeue::exclude(const SlurmJob& job) {
   std::vector<std::string> argv{"scontrol", "update", "jobid=" + update_target(job),
                                 "ExcNodeList=" + join(rules_.merged_exclusions(job), ",")};
-  if (may_mark(job) && requeued_.contains(leader(job)))
-    argv.push_back("AdminComment=faultline:" + action_.id);
+  if (is_tied(job)) argv.push_back("ReqNodeList=");
+  if (may_comment(job) && requeued_.contains(leader(job)))
+    argv.push_back("AdminComment=" + comment_of(action_.id, {}));
   return run(std::move(argv));
 }
 
@@ -350,10 +400,11 @@ Status SlurmRequeue::take_spares(const SlurmJob& job) {
 
 /// Writes down that the hold to come is ours, so that a later life releases it and nobody else's.
 void SlurmRequeue::mark(const SlurmJob& job) {
-  if (!may_mark(job)) return;
+  if (!may_comment(job)) return;
+  const auto tied_to = is_tied(job) ? job.required : std::vector<std::string>{};
   // Without the mark all still works, but for a crash before the release.
   static_cast<void>(run({"scontrol", "update", "jobid=" + update_target(job),
-                         "AdminComment=faultline:" + action_.id}));
+                         "AdminComment=" + comment_of(action_.id, tied_to)}));
 }
 
 Status SlurmRequeue::run(std::vector<std::string> argv) {
@@ -366,12 +417,12 @@ Status SlurmRequeue::run(std::vector<std::string> argv) {
 bool SlurmRequeue::is_set_up(const SlurmJob& job) const {
   const bool waits = job.state == AttemptState::pending || job.state == AttemptState::completing;
   return waits && job.restart > action_.attempt->restart && rules_.excludes(job) && !job.held &&
-         !hold_is_ours(job);
+         !hold_is_ours(job) && !is_tied(job);
 }
 
 bool SlurmRequeue::hold_is_ours(const SlurmJob& job) const {
   if (!held_by_requeue(job)) return false;
-  return requeued_.contains(leader(job)) || job.admin_comment == "faultline:" + action_.id;
+  return requeued_.contains(leader(job)) || act_of(job) == action_.id;
 }
 
 Outcome SlurmRequeue::outcome(OutcomeStatus status, std::string detail, bool retryable) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "adapters/slurm/slurm_queries.h"
+#include "adapters/slurm/slurm_tie.h"
 #include "base/contains.h"
 #include "base/text.h"
 
@@ -61,6 +62,7 @@ bool SlurmRequeueRules::on_excluded_node(const SlurmJob& job) const {
 }
 
 std::string SlurmRequeueRules::asked_for(const SlurmJob& job) const {
+  if (is_tied(job)) return {};
   std::vector<std::string> names;
   for (const auto& node : action_.nodes) {
     if (contains(job.required, node)) names.push_back(node);

@@ -6,6 +6,7 @@
 
 #include "adapters/slurm/slurm_queries.h"
 #include "adapters/slurm/slurm_states.h"
+#include "adapters/slurm/slurm_tie.h"
 #include "base/text.h"
 #include "model/names.h"
 
@@ -189,6 +190,7 @@ void SlurmScheduler::add_attempts(const std::vector<SlurmJob>& jobs, ClusterView
       counters_.add("slurm_bad_job_ids_total");
       continue;
     }
+    if (job.state == AttemptState::pending && is_tied(job)) view.half_done.push_back(act_of(job));
     Attempt attempt = attempt_of(job);
     const auto before = current_.find(attempt.id.job);
     if (before != current_.end() && before->second.id.restart < attempt.id.restart) {

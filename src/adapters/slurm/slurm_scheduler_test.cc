@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "adapters/slurm/slurm_tie.h"
 #include "base/text.h"
 
 namespace faultline {
@@ -247,6 +248,24 @@ TEST_F(SlurmViews, ASlurmWithoutJsonIsReadAsText) {
   }
   EXPECT_LE(asked_["sinfo --json"] + asked_["squeue --json"], json_failures_max)
       << "it does not ask for ever";
+}
+
+/// Slurm requeued a job by itself that an act had tied to its nodes.
+TEST_F(SlurmViews, AWaitingJobThatIsTiedShowsItsActHalfDone) {
+  const auto half_done = [&](const std::string& state, const std::string& comment) {
+    auto jobs = nlohmann::json::parse(answers_["squeue --json"]);
+    auto& job = jobs["jobs"][0];
+    job["job_state"] = state;
+    job["admin_comment"] = comment;
+    job["required_nodes"] = "n[1,3]";
+    answers_["squeue --json"] = jobs.dump();
+    return scheduler().view()->half_done;
+  };
+  const auto ours = comment_of("a-1", {"n1", "n3"});
+  EXPECT_EQ(half_done("PENDING", ours), std::vector<ActionId>{"a-1"});
+  EXPECT_TRUE(half_done("RUNNING", ours).empty()) << "Slurm takes the list from no job that runs";
+  EXPECT_TRUE(half_done("PENDING", comment_of("a-1", {"n1"})).empty()) << "its user's list by now";
+  EXPECT_TRUE(half_done("PENDING", "").empty());
 }
 
 }  // namespace

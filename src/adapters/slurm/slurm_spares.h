@@ -1,5 +1,5 @@
-// Spares that a site keeps in a reservation: no job outside it can use them, so a node is taken out
-// of the reservation when a requeued job would otherwise lack one. docs/decisions/0002-spares.md.
+// Where a requeued job goes. Spares that a site keeps in a reservation no job outside it can use,
+// so a node is taken out when the job would otherwise lack one. docs/decisions/0010-rank-order.md.
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "adapters/slurm/slurm_documents.h"
+#include "model/action.h"
 
 namespace faultline {
 
@@ -22,6 +23,13 @@ struct SlurmPool {
 /// the same; then by name. The last node stays: Slurm keeps no empty reservation.
 std::vector<std::string> spares_to_take(const SlurmJob& job, const SlurmPool& pool,
                                         const std::string& reservation);
+
+/// The nodes that `job`, which has left its nodes, is to run on so that its ranks keep their order:
+/// what the act wants kept, and idle nodes for what it lacks. Those under a lost node's switch come
+/// first, then those with `spare_feature`; then by name. None unless all that is to be kept is
+/// idle, and enough others are.
+std::vector<std::string> placement(const SlurmJob& job, const SlurmPool& pool, const Action& act,
+                                   const std::string& spare_feature);
 
 /// What `reservation` holds without `taken`: 22.05 takes no "nodes-=".
 std::vector<std::string> spares_left(const SlurmPool& pool, const std::string& reservation,

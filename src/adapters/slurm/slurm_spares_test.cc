@@ -84,5 +84,72 @@ TEST_F(SlurmSpares, NoReservationOrOneForMaintenanceGivesNothing) {
   EXPECT_THAT(taken(), IsEmpty());
 }
 
+/// The same nodes without a reservation: n1 broke, n2 to n4 are to be kept.
+class SlurmPlacement : public SlurmSpares {
+ protected:
+  SlurmPlacement() {
+    pool_.reservations.clear();
+    act_.nodes = {"n1"};
+    act_.keep = {"n2", "n3", "n4"};
+  }
+  std::vector<std::string> placed() const { return placement(job_, pool_, act_, "spare"); }
+  SlurmNode& node(int number) { return pool_.nodes[static_cast<std::size_t>(number) - 1]; }
+
+  Action act_;
+};
+
+TEST_F(SlurmPlacement, KeepsTheNodesAndTakesASpareUnderTheLostOnesSwitch) {
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4", "n5"));
+  node(5).node.idle = false;
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4", "n7"));
+  node(7).node.idle = false;
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4", "n6")) << "better than none";
+}
+
+TEST_F(SlurmPlacement, WithoutATopologyTheSparesOfTheSiteComeFirst) {
+  pool_.leaf_switch.clear();
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4", "n5"));
+  node(8).features = {"ib", "spare"};
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4", "n8"));
+  act_.keep = {"n3"};
+  EXPECT_THAT(placed(), ElementsAre("n3", "n8", "n2", "n4")) << "two were lost besides n1";
+}
+
+TEST_F(SlurmPlacement, AllThatIsToBeKeptOrNothing) {
+  node(3).node.idle = false;
+  EXPECT_THAT(placed(), IsEmpty()) << "n3 is somebody else's by now";
+  node(3).node.idle = true;
+  act_.keep.push_back("n99");
+  EXPECT_THAT(placed(), IsEmpty()) << "Slurm does not know n99";
+  act_.keep.clear();
+  EXPECT_THAT(placed(), IsEmpty()) << "nothing is to be kept";
+}
+
+TEST_F(SlurmPlacement, AsManyAsTheJobNeedsOrNothing) {
+  job_.node_count = 7;
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4", "n5", "n7", "n6", "n8"));
+  job_.node_count = 8;
+  EXPECT_THAT(placed(), IsEmpty());
+  job_.node_count = 3;
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4"));
+  job_.node_count = 2;
+  EXPECT_THAT(placed(), IsEmpty()) << "it needs fewer now";
+  job_.node_count = 0;
+  EXPECT_THAT(placed(), IsEmpty()) << "Slurm does not say how many";
+}
+
+TEST_F(SlurmPlacement, OnlyWhatTheJobMayUse) {
+  job_.excluded.push_back("n5");
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4", "n7"));
+  node(7).node.partitions = {"debug"};
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4", "n6"));
+  pool_.reservations = {{"class", {"n6"}, true, false}};
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4", "n8"));
+  pool_.reservations[0].active = false;
+  EXPECT_THAT(placed(), ElementsAre("n2", "n3", "n4", "n6")) << "it holds nothing yet";
+  pool_.reservations = {{"class", {"n3"}, true, false}};
+  EXPECT_THAT(placed(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace faultline
