@@ -127,6 +127,24 @@ TEST_F(Doctor, OnlyADamagedStoreIsReplacedByItsBackup) {
   EXPECT_EQ(check_store(junk).remedy, "move it aside and put back a backup");
 }
 
+TEST_F(Doctor, AStoreIsAsWellAsItsLog) {
+  const fs::path file = folder_ / "faultline.db";
+  const auto store = Store::open(file, Access::read_write);
+  ASSERT_TRUE(store.ok());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE((*store)->put_value("x", std::to_string(i)).ok());
+  EXPECT_EQ(check_store(file.string()).state, CheckState::ok);
+  const fs::path copy = folder_ / "copy.db";
+  const std::string log = copy.string() + "-wal";
+  fs::copy_file(file, copy);
+  fs::copy_file(file.string() + "-wal", log);
+  std::fstream(log, std::ios::in | std::ios::out | std::ios::binary).seekp(32 + 24 + 9) << "!!";
+  EXPECT_EQ(check_store(copy.string()).state, CheckState::failed);
+  EXPECT_THAT(check_store(copy.string()).detail, HasSubstr("copy.db-wal is damaged"));
+  fs::resize_file(log, 0);
+  EXPECT_EQ(check_store(copy.string()).state, CheckState::warning);
+  EXPECT_THAT(check_store(copy.string()).detail, HasSubstr("there is nothing in"));
+}
+
 TEST_F(Doctor, AnAgentThatListensIsWellAndADeadOneIsSaid) {
   const std::string socket = (folder_ / "agent.sock").string();
   const auto missing = check_agent_answers(socket);
