@@ -27,12 +27,12 @@
 namespace faultline {
 namespace {
 
-Result<std::string> operate_remotely(const PersonOptions& options, const std::string& request,
-                                     const std::string& target) {
+Result<PersonAnswer> operate_remotely(const PersonOptions& options, RequestKind kind,
+                                      const std::string& target) {
   const SystemClock clock;
   ControllerAddress controller{options.controller, {}};
   if (!options.plain) controller.tls = TlsFiles{options.tls_ca, options.tls_cert, options.tls_key};
-  return operate(controller, request, target, clock);
+  return operate(controller, kind, target, clock);
 }
 
 ControllerAddress controller_of(const AgentOptions& options) {

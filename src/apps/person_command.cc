@@ -3,8 +3,6 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "adapters/grpc/peer.h"
@@ -22,7 +20,7 @@ constexpr Duration answer_wait = std::chrono::seconds{5};
 constexpr std::size_t shown_bytes_max = 80;
 
 struct Verb {
-  const char* name;
+  RequestKind kind;
   const char* help;
   const char* target;  // what its argument is called ...
   const char* is;      // ... and is
@@ -30,19 +28,20 @@ struct Verb {
 };
 
 constexpr Verb verbs[] = {
-    {"approve", "Let a decision that asks go ahead: its act is carried out, in mode suggest, too",
-     "DECISION", "Its id (d-...), from `faultline actions`", "d-0f3c9e5b7a1d2c44"},
-    {"deny", "Refuse a decision that asks", "DECISION", "Its id (d-...), from `faultline actions`",
-     "d-0f3c9e5b7a1d2c44"},
-    {"return", "Give a node that faultline drained back to the scheduler", "NODE",
+    {RequestKind::approve,
+     "Let a decision that asks go ahead: its act is carried out, in mode suggest, too", "DECISION",
+     "Its id (d-...), from `faultline actions`", "d-0f3c9e5b7a1d2c44"},
+    {RequestKind::deny, "Refuse a decision that asks", "DECISION",
+     "Its id (d-...), from `faultline actions`", "d-0f3c9e5b7a1d2c44"},
+    {RequestKind::return_node, "Give a node that faultline drained back to the scheduler", "NODE",
      "As the scheduler spells it", "n3"},
-    {"repair", "Put a node that is out of service in repair, until a person returns it", "NODE",
-     "As the scheduler spells it", "n3 --note 'RMA 4711: board swapped'"},
-    {"silence",
+    {RequestKind::repair, "Put a node that is out of service in repair, until a person returns it",
+     "NODE", "As the scheduler spells it", "n3 --note 'RMA 4711: board swapped'"},
+    {RequestKind::silence,
      "Do nothing about a node, GPU, job or the whole cluster for a time; go on recording",
      "SUBJECT", "A node, gpu:NODE/PCI, job:ID, rack:NAME or switch:NAME (their nodes), or cluster",
      "n3 --for 2h --reason 'new cable on port 3'"},
-    {"unsilence", "End a silence before its time", "SILENCE",
+    {RequestKind::unsilence, "End a silence before its time", "SILENCE",
      "Its id (s-...), from `faultline silences`", "s-12"},
 };
 
@@ -55,45 +54,45 @@ std::string who_is_asking() {
 Error wrong(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
 /// The target as the controller takes it.
-Result<std::string> target_of(const std::string& verb, const PersonOptions& options) {
-  if (verb == "silence") {
+Result<std::string> target_of(RequestKind kind, const PersonOptions& options) {
+  if (kind == RequestKind::silence) {
     const auto silence = make_silence(options.target, options.length, options.reason);
     if (!silence) return silence.error();
     return options.target + " " + options.length + " " + options.reason;
   }
-  if (verb == "repair") {
+  if (kind == RequestKind::repair) {
     const auto repair = make_repair(options.target, options.note);
     if (!repair) return repair.error();
     return repair->node + (repair->note.empty() ? "" : " " + repair->note);
   }
   const std::string given = "'" + printable(options.target, shown_bytes_max) + "' is ";
-  if (verb == "return" && !valid_node_name(options.target))
+  if (kind == RequestKind::return_node && !valid_node_name(options.target))
     return wrong(given + "not a node name; give it as the scheduler spells it, for instance n3");
-  if (verb == "unsilence" &&
+  if (kind == RequestKind::unsilence &&
       !(options.target.starts_with("s-") &&
         parse_number<std::uint32_t>(std::string_view(options.target).substr(2))))
     return wrong(given + "not the id of a silence; `faultline silences` shows them, like s-12");
-  const bool answers = verb == "approve" || verb == "deny";
+  const bool answers = kind == RequestKind::approve || kind == RequestKind::deny;
   if (answers && !(options.target.starts_with("d-") && valid_job_id(options.target)))
     return wrong(given + "not the id of a decision; `faultline actions` shows them (d-...)");
   return options.target;
 }
 
-Result<std::string> ask_through_store(const std::string& verb, const std::string& target,
-                                      const PersonOptions& options) {
+Result<PersonAnswer> ask_through_store(RequestKind kind, const std::string& target,
+                                       const PersonOptions& options) {
   const SystemClock clock;
   // Says clearly if there is none; what is written goes over a damaged log.
   const auto store = open_to_ask(options.query.store, Examine::keep);
   if (!store) return store.error();
   const auto writable = Store::open(options.query.store, Access::read_write);
   if (!writable) return writable.error();
-  const auto number = (*writable)->put_request({0, verb, target, who_is_asking(), clock.now(), {}});
+  const auto number = (*writable)->put_request({0, kind, target, who_is_asking(), clock.now(), {}});
   if (!number) return number.error();
   const Duration until = clock.monotonic() + answer_wait;
   while (clock.monotonic() < until) {
     const auto request = (*writable)->request(*number);
     if (!request) return request.error();
-    if (*request && !(*request)->answer.empty()) return (*request)->answer;
+    if (*request && (*request)->answer.kind != AnswerKind::open) return (*request)->answer;
     clock.sleep(std::chrono::milliseconds{50});
   }
   return Error{ErrorCode::unavailable, "left in the store, but no controller took it within " +
@@ -114,25 +113,28 @@ Status check_way(const PersonOptions& options) {
                       "issue --role operator` makes them");
 }
 
-/// The answer for people: the rulings of a return begin with the ruling's name.
-std::string in_words(const std::string& verb, const std::string& target,
-                     const std::string& answer) {
-  if (verb != "return") return answer;
-  const std::pair<std::string_view, std::string> words[] = {
-      {"act: ", target + " goes back to the scheduler: "},
-      {"ask: ", target + " goes back once a person approves it (`faultline actions`): "},
-      {"hold: ", target + " is not given back now: "},
-      {"deny: ", target + " is not given back: "}};
-  for (const auto& [ruling, said] : words)
-    if (answer.starts_with(ruling)) return said + answer.substr(ruling.size());
-  return answer;
+/// The answer for people: the ruling on a return in words.
+std::string in_words(const std::string& target, const PersonAnswer& answer) {
+  switch (answer.kind) {
+    case AnswerKind::act: return target + " goes back to the scheduler: " + answer.text;
+    case AnswerKind::ask:
+      return target + " goes back once a person approves it (`faultline actions`): " + answer.text;
+    case AnswerKind::hold: return target + " is not given back now: " + answer.text;
+    case AnswerKind::deny: return target + " is not given back: " + answer.text;
+    case AnswerKind::open:
+    case AnswerKind::taken:
+    case AnswerKind::refused:
+    case AnswerKind::not_found: break;
+  }
+  return to_text(answer);
 }
 
 }  // namespace
 
 void add_person_commands(CLI::App& app, PersonOptions& options) {
   for (const Verb& verb : verbs) {
-    CLI::App* command = app.add_subcommand(verb.name, verb.help);
+    const std::string name(to_text(verb.kind));
+    CLI::App* command = app.add_subcommand(name, verb.help);
     add_store_options(*command, options.query);
     command
         ->add_option("--controller", options.controller,
@@ -143,41 +145,39 @@ void add_person_commands(CLI::App& app, PersonOptions& options) {
     command->add_option("--tls-ca", options.tls_ca, "The cluster's CA (PEM)");
     command->add_flag("--plain", options.plain, "No TLS; only to a loopback address");
     command->add_option(verb.target, options.target, verb.is)->required();
-    if (std::string_view(verb.name) == "silence") {
+    if (verb.kind == RequestKind::silence) {
       command->add_option("--for", options.length, "How long: 90s, 30m, 2h, 3d; at most 7d")
           ->required();
       command->add_option("--reason", options.reason, "Why, for those who come after")->required();
     }
-    if (std::string_view(verb.name) == "repair")
+    if (verb.kind == RequestKind::repair)
       command->add_option("--note", options.note,
                           "What is done about it, for those who come after");
     expect_files(*command, {"--tls-cert", "--tls-key", "--tls-ca"});
-    command->footer(std::string("Example:\n  faultline ") + verb.name + " " + verb.example);
+    command->footer("Example:\n  faultline " + name + " " + verb.example);
   }
 }
 
 int person_main(const std::string& verb, const PersonOptions& options,
                 const RemoteOperate& remote) {
-  const bool ours = std::any_of(std::begin(verbs), std::end(verbs),
-                                [&](const Verb& v) { return verb == v.name; });
-  if (!ours) return -1;
-  const auto target = target_of(verb, options);
+  const auto request = parse_enum<RequestKind>(verb);
+  if (!request) return -1;
+  const auto target = target_of(*request, options);
   if (!target) return fail(target.error());
   if (const auto way = check_way(options); !way) return fail(way.error());
-  const auto answer = options.controller.empty() ? ask_through_store(verb, *target, options)
-                                                 : remote(options, verb, *target);
+  const auto answer = options.controller.empty() ? ask_through_store(*request, *target, options)
+                                                 : remote(options, *request, *target);
   if (!answer) return fail(answer.error());
-  const AnswerKind kind = kind_of_answer(*answer);
   if (options.query.json) {
     print(nlohmann::json{{"request", verb},
                          {"target", *target},
-                         {"answer", *answer},
-                         {"accepted", kind == AnswerKind::taken}});
+                         {"answer", to_text(*answer)},
+                         {"accepted", accepted(answer->kind)}});
   } else {
-    print(in_words(verb, *target, *answer) + "\n");
+    print(in_words(*target, *answer) + "\n");
   }
-  if (kind == AnswerKind::not_found) return exit_not_found;
-  return kind == AnswerKind::refused ? exit_failed : exit_ok;
+  if (answer->kind == AnswerKind::not_found) return exit_not_found;
+  return accepted(answer->kind) ? exit_ok : exit_failed;
 }
 
 }  // namespace faultline

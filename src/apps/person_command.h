@@ -25,8 +25,8 @@ struct PersonOptions {
 };
 
 /// Asks a controller over the network; bound to the transport in main.cc.
-using RemoteOperate = std::function<Result<std::string>(
-    const PersonOptions&, const std::string& request, const std::string& target)>;
+using RemoteOperate = std::function<Result<PersonAnswer>(const PersonOptions&, RequestKind kind,
+                                                         const std::string& target)>;
 
 void add_person_commands(CLI::App& app, PersonOptions& options);
 /// -1 if `verb` is none of these.

@@ -48,8 +48,9 @@ class PersonCommand : public testing::Test {
     int code = exit_usage;
     try {
       app.parse(words);
-      code = person_main(verb, person,
-                         [](const auto&...) { return Result<std::string>("denied from afar"); });
+      code = person_main(verb, person, [](const auto&...) {
+        return Result<PersonAnswer>(PersonAnswer{AnswerKind::taken, "denied from afar"});
+      });
       if (code < 0 && verb == "repair-record") code = repair_main(query);
       if (code < 0) code = query_main(verb, query);
     } catch (const CLI::ParseError& error) {
@@ -69,7 +70,7 @@ class PersonCommand : public testing::Test {
       while (!over) {
         const auto requests = store->open_requests();
         for (const auto& request : *requests)
-          EXPECT_TRUE(store->answer_request(request.number, answer).ok());
+          EXPECT_TRUE(store->answer_request(request.number, parse_answer(answer)).ok());
         clock.sleep(milliseconds{10});
       }
     });
@@ -135,7 +136,7 @@ TEST_F(PersonCommand, ARepairIsAskedForWithItsNote) {
   EXPECT_EQ(asked("refused: n3 is in_service", {"repair", "n3"}), exit_failed);
   const auto requests = store_->requests({}).value();
   ASSERT_EQ(requests.size(), 2u);
-  EXPECT_EQ(requests[0].request, "repair");
+  EXPECT_EQ(requests[0].kind, RequestKind::repair);
   EXPECT_EQ(requests[0].target, "n3 RMA 1");
   EXPECT_THAT(requests[0].who, HasSubstr("("));
   EXPECT_EQ(requests[1].target, "n3");

@@ -49,10 +49,10 @@ Result<ActionHistory> load_history(Store& store, Instant since) {
   const auto requests = store.requests({history_entries_max, since});
   if (!requests) return requests.error();
   for (const auto& request : *requests) {
-    const bool taken = kind_of_answer(request.answer) == AnswerKind::taken;
-    const bool answers = request.request == "approve" || request.request == "deny";
-    if (taken && answers)
-      remember_answer(history, request.request == "approve", request.target, request.who);
+    const bool approves = request.kind == RequestKind::approve;
+    const bool answers = approves || request.kind == RequestKind::deny;
+    if (answers && accepted(request.answer.kind))
+      remember_answer(history, approves, request.target, request.who);
   }
   return history;
 }

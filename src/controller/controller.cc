@@ -237,7 +237,9 @@ void Controller::poll_once() {
     // a return.
     Event back =
         controller_event(EventKind::person_request, Subject::of_node(state.node), clock_.now());
-    back.fields = {{"request", "return"}, {"target", state.node}, {"who", "scheduler"}};
+    back.fields = {{"request", std::string(to_text(RequestKind::return_node))},
+                   {"target", state.node},
+                   {"who", "scheduler"}};
     events.push_back(std::move(back));
   }
   store_and_inbox(std::move(events));
@@ -310,8 +312,7 @@ void Controller::absorb(const std::vector<Event>& events, Instant now) {
   for (const auto& event : events) {
     judge_.observe(event);
     rulings_.observe(event, now);
-    if (event.kind == EventKind::person_request && event.field("request") == "return")
-      close_incidents_of(event.subject.node, now);
+    if (tells_of(event, RequestKind::return_node)) close_incidents_of(event.subject.node, now);
   }
 }
 

@@ -82,8 +82,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
   void heartbeat(const std::string& node, Instant agent_now) override;
   void take_counters(const std::string& node, const CounterValues& counters) override;
   std::vector<RulingReport> rulings_for(const std::string& node, std::uint64_t& cursor) override;
-  Result<std::string> operate(const std::string& who, const std::string& request,
-                              const std::string& target) override;
+  Result<PersonAnswer> operate(const std::string& who, RequestKind kind,
+                               const std::string& target) override;
 
   [[nodiscard]] ControllerHealth health() const;
   [[nodiscard]] const AgentCounters& agent_counters() const { return agent_counters_; }
@@ -168,7 +168,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
   }
   Result<std::string> answer_decision(const std::string& who, bool approve,
                                       const std::string& target);
-  Result<std::string> answer_return(const PersonRequest& request);
+  PersonAnswer answer_request(const PersonRequest& request);
+  PersonAnswer answer_return(const PersonRequest& request);
   Status rule_on_asked_return(const Decision& asked);
   void publish_return(const Decision& decision);
   Result<std::string> answer_repair(const PersonRequest& request);

@@ -190,8 +190,9 @@ std::optional<Event> Controller::follow_event(const Decision& decision,
     event.raw.path = "node test";
     event.raw.text = outcome.detail;
   } else {
-    event.fields = {
-        {"request", "return"}, {"target", decision.action.subject.node}, {"who", decision.detail}};
+    event.fields = {{"request", std::string(to_text(RequestKind::return_node))},
+                    {"target", decision.action.subject.node},
+                    {"who", decision.detail}};
   }
   return event;
 }

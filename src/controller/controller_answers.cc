@@ -45,6 +45,16 @@ Error does_not_ask(const Decision& decision) {
                                    std::string(to_text(decision.reason)) + "): " + decision.detail};
 }
 
+AnswerKind answer_kind(Ruling ruling) {
+  switch (ruling) {
+    case Ruling::act: return AnswerKind::act;
+    case Ruling::ask: return AnswerKind::ask;
+    case Ruling::hold: return AnswerKind::hold;
+    case Ruling::deny: return AnswerKind::deny;
+  }
+  return AnswerKind::hold;
+}
+
 }  // namespace
 
 void Controller::answer_requests() {
@@ -52,20 +62,7 @@ void Controller::answer_requests() {
   const auto requests = store_.open_requests();
   if (!requests) return note_store(requests.error(), "requests");
   for (const auto& request : *requests) {
-    Result<std::string> answer =
-        Error{ErrorCode::invalid_argument, "unknown request '" + request.request + "'"};
-    if (request.request == "return") {
-      answer = answer_return(request);
-    } else if (request.request == "repair") {
-      answer = answer_repair(request);
-    } else if (request.request == "approve" || request.request == "deny") {
-      answer = answer_decision(request.who, request.request == "approve", request.target);
-    } else if (request.request == "silence") {
-      answer = answer_silence(request);
-    } else if (request.request == "unsilence") {
-      answer = answer_unsilence(request);
-    }
-    note_store(store_.answer_request(request.number, answer_text(answer)), "request");
+    note_store(store_.answer_request(request.number, answer_request(request)), "request");
     counters_.add("controller_requests_total");
   }
   if (requests->empty()) return;
@@ -75,13 +72,27 @@ void Controller::answer_requests() {
   history_.silences = std::move(silences).value();
 }
 
-Result<std::string> Controller::answer_return(const PersonRequest& request) {
+PersonAnswer Controller::answer_request(const PersonRequest& request) {
+  if (!request.kind)
+    return {AnswerKind::refused, "this version of faultline knows no such request"};
+  switch (*request.kind) {
+    case RequestKind::return_node: return answer_return(request);
+    case RequestKind::repair: return answer_of(answer_repair(request));
+    case RequestKind::approve: return answer_of(answer_decision(request.who, true, request.target));
+    case RequestKind::deny: return answer_of(answer_decision(request.who, false, request.target));
+    case RequestKind::silence: return answer_of(answer_silence(request));
+    case RequestKind::unsilence: return answer_of(answer_unsilence(request));
+  }
+  return {};
+}
+
+PersonAnswer Controller::answer_return(const PersonRequest& request) {
   const Decision decision = decide_return(request.target, request.who, judged_view_, history_,
                                           options_.limits, options_.mode, clock_.now());
   publish_return(decision);
   if (decision.reason == Reason::node_unknown)
-    return Error{ErrorCode::not_found, decision.detail + "; `faultline nodes` lists those it does"};
-  return std::string(to_text(decision.ruling)) + ": " + decision.detail;
+    return {AnswerKind::not_found, decision.detail + "; `faultline nodes` lists those it does"};
+  return {answer_kind(decision.ruling), decision.detail};
 }
 
 /// The judge does not come to it again: what asked is ruled on here once more.
@@ -171,24 +182,25 @@ Result<std::string> Controller::answer_decision(const std::string& who, bool app
   return answer;
 }
 
-Result<std::string> Controller::operate(const std::string& who, const std::string& request,
-                                        const std::string& target) {
-  if (request == "return" && !valid_node_name(target)) {
+Result<PersonAnswer> Controller::operate(const std::string& who, RequestKind kind,
+                                         const std::string& target) {
+  if (kind == RequestKind::return_node && !valid_node_name(target)) {
     return Error{ErrorCode::invalid_argument,
                  "not a node name: give it as the scheduler spells it"};
   }
-  const auto number = store_.put_request({0, request, target, who, clock_.now(), {}});
+  const auto number = store_.put_request({0, kind, target, who, clock_.now(), {}});
   if (!number) return number.error();
   const Duration until = clock_.monotonic() + answer_wait;
   while (clock_.monotonic() < until) {
     const auto current = store_.request(*number);
     if (!current) return current.error();
-    if (*current && !(*current)->answer.empty()) return (*current)->answer;
+    if (*current && (*current)->answer.kind != AnswerKind::open) return (*current)->answer;
     clock_.sleep(std::chrono::milliseconds{50});
   }
-  return std::string(
+  return PersonAnswer{
+      AnswerKind::taken,
       "accepted, not answered yet: `faultline nodes`, `silences` or `actions` shows it in a "
-      "moment");
+      "moment"};
 }
 
 }  // namespace faultline

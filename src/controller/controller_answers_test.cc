@@ -14,7 +14,7 @@ TEST_F(ControllerTest, ASilencedNodeIsLeftAloneUntilAPersonEndsIt) {
   std::string silenced;
   run(
       [&](Controller& controller, FakeCluster&) {
-        const auto answer = controller.operate("ann", "silence", "node:n3 2h new cable");
+        const auto answer = ask(controller, "ann", RequestKind::silence, "node:n3 2h new cable");
         ASSERT_TRUE(answer.ok());
         EXPECT_TRUE(answer->starts_with("silenced node:n3 until ")) << *answer;
         silenced = answer->substr(answer->rfind("s-"));
@@ -33,36 +33,51 @@ TEST_F(ControllerTest, ASilencedNodeIsLeftAloneUntilAPersonEndsIt) {
       [&](Controller& controller, FakeCluster& cluster) {
         clock_.sleep(seconds{1});
         EXPECT_FALSE(cluster.did("drain_node node:n3"));
-        EXPECT_EQ(*controller.operate("ann", "unsilence", silenced),
+        EXPECT_EQ(*ask(controller, "ann", RequestKind::unsilence, silenced),
                   "ended " + silenced + " on node:n3");
-        EXPECT_TRUE(
-            controller.operate("ann", "unsilence", silenced)->starts_with("not found: no silence"));
+        EXPECT_TRUE(ask(controller, "ann", RequestKind::unsilence, silenced)
+                        ->starts_with("not found: no silence"));
       },
       [](Store&, FakeCluster& cluster) { return cluster.did("drain_node node:n3"); });
+}
+
+TEST_F(ControllerTest, ARequestOfAnotherVersionIsRefusedAndHoldsUpNoOther) {
+  std::int64_t unknown = 0;
+  run(
+      [&](Controller& controller, FakeCluster&) {
+        const auto store = Store::open(folder_ / "faultline.db", Access::read_write);
+        unknown = (*store)->put_request({0, std::nullopt, "n3", "ann", clock_.now(), {}}).value();
+        EXPECT_TRUE(
+            ask(controller, "ann", RequestKind::silence, "n3 2h x")->starts_with("silenced"));
+      },
+      [&](Store& store, FakeCluster&) {
+        return (*store.request(unknown))->answer.kind == AnswerKind::refused;
+      });
 }
 
 TEST_F(ControllerTest, WhatIsAskedOfSomethingUnknownIsNotFound) {
   run(
       [&](Controller& controller, FakeCluster&) {
         for (const auto& [request, target] :
-             std::map<std::string, std::string>{{"approve", "d-0000000000000000"},
-                                                {"deny", "d-0000000000000000"},
-                                                {"return", "n33"},
-                                                {"repair", "n33 x"},
-                                                {"silence", "n33 2h x"},
-                                                {"unsilence", "s-99"}}) {
-          const auto answer = controller.operate("ann", request, target);
+             std::map<RequestKind, std::string>{{RequestKind::approve, "d-0000000000000000"},
+                                                {RequestKind::deny, "d-0000000000000000"},
+                                                {RequestKind::return_node, "n33"},
+                                                {RequestKind::repair, "n33 x"},
+                                                {RequestKind::silence, "n33 2h x"},
+                                                {RequestKind::unsilence, "s-99"}}) {
+          const auto answer = ask(controller, "ann", request, target);
           ASSERT_TRUE(answer.ok());
-          EXPECT_TRUE(answer->starts_with("not found: ")) << request << ": " << *answer;
+          EXPECT_TRUE(answer->starts_with("not found: ")) << to_text(request) << ": " << *answer;
           EXPECT_NE(answer->find("`faultline "), std::string::npos) << "what to do: " << *answer;
         }
-        EXPECT_TRUE(controller.operate("ann", "silence", "rack:r1 2h x")
+        EXPECT_TRUE(ask(controller, "ann", RequestKind::silence, "rack:r1 2h x")
                         ->starts_with("not found: no node is known to be in rack:r1"));
-        EXPECT_TRUE(controller.operate("ann", "silence", "n3 9d x")->starts_with("refused: "));
-        EXPECT_TRUE(controller.operate("ann", "silence", "job:99 2h x")
-                        ->starts_with("not found: the scheduler knows no job 99"));
         EXPECT_TRUE(
-            controller.operate("ann", "silence", "job:7 2h x")->starts_with("silenced job:7 "));
+            ask(controller, "ann", RequestKind::silence, "n3 9d x")->starts_with("refused: "));
+        EXPECT_TRUE(ask(controller, "ann", RequestKind::silence, "job:99 2h x")
+                        ->starts_with("not found: the scheduler knows no job 99"));
+        EXPECT_TRUE(ask(controller, "ann", RequestKind::silence, "job:7 2h x")
+                        ->starts_with("silenced job:7 "));
       },
       [](Store& store, FakeCluster&) { return store.open_requests()->empty(); });
 }
@@ -74,7 +89,7 @@ TEST_F(ControllerTest, AReturnedNodeIsDrainedAgainWhenItFailsAgain) {
         EXPECT_TRUE(eventually([&] { return cluster.did("drain_node node:n3"); }));
         // The answer depends on when the view shows the drain; a person asks again.
         EXPECT_TRUE(eventually([&] {
-          const auto answer = controller.operate("ann", "return", "n3");
+          const auto answer = ask(controller, "ann", RequestKind::return_node, "n3");
           return answer && answer->starts_with("act");
         }));
         EXPECT_TRUE(eventually([&] { return cluster.did("return_node node:n3"); }));
@@ -93,27 +108,28 @@ TEST_F(ControllerTest, APersonPutsADrainedNodeInRepairAndReturnsIt) {
   };
   run(
       [&](Controller& controller, FakeCluster& cluster) {
-        const auto early = controller.operate("ann", "repair", "n3 RMA 1");
+        const auto early = ask(controller, "ann", RequestKind::repair, "n3 RMA 1");
         EXPECT_TRUE(early->starts_with("refused: n3 is in_service, and jobs may still get it"))
             << *early;
         EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3", 1)}).ok());
         EXPECT_TRUE(eventually([&] { return cluster.did("drain_node node:n3"); }));
         EXPECT_TRUE(eventually([&] {
-          return controller.operate("ann", "repair", "n3 RMA 1")->starts_with("n3 is in repair");
+          return ask(controller, "ann", RequestKind::repair, "n3 RMA 1")
+              ->starts_with("n3 is in repair");
         }));
         // Said again, nothing changes but the note.
-        const auto again = controller.operate("bob", "repair", "n3 RMA 2");
+        const auto again = ask(controller, "bob", RequestKind::repair, "n3 RMA 2");
         EXPECT_TRUE(again->starts_with("n3 is in repair already, since ")) << *again;
         EXPECT_TRUE(again->ends_with(" by ann; note changed")) << *again;
-        EXPECT_TRUE(controller.operate("bob", "repair", "n3 RMA 2")->ends_with(" by ann"));
+        EXPECT_TRUE(ask(controller, "bob", RequestKind::repair, "n3 RMA 2")->ends_with(" by ann"));
       },
       [&](Store& store, FakeCluster&) { return state_of_n3(store).note == "RMA 2"; });
   // A controller that starts anew knows of it, and `return` is what brings the node back.
   run(
       [&](Controller& controller, FakeCluster& cluster) {
-        EXPECT_TRUE(controller.operate("ann", "repair", "n3")->ends_with(" by ann"));
+        EXPECT_TRUE(ask(controller, "ann", RequestKind::repair, "n3")->ends_with(" by ann"));
         EXPECT_TRUE(eventually([&] {
-          const auto answer = controller.operate("ann", "return", "n3");
+          const auto answer = ask(controller, "ann", RequestKind::return_node, "n3");
           return answer && answer->starts_with("act");
         }));
         EXPECT_TRUE(eventually([&] { return cluster.did("return_node node:n3"); }));
@@ -142,7 +158,7 @@ TEST_F(ControllerTest, APersonsDenialHolds) {
           FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
       [&](Store& store, FakeCluster&) { return !(id = asked(store)).empty(); });
   run([&](Controller& controller,
-          FakeCluster&) { EXPECT_TRUE(controller.operate("ann", "deny", id).ok()); },
+          FakeCluster&) { EXPECT_TRUE(ask(controller, "ann", RequestKind::deny, id).ok()); },
       [&](Store& store, FakeCluster&) {
         return store.decision(id).value()->reason == Reason::denied_by_person;
       });

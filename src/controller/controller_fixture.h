@@ -179,6 +179,14 @@ class ControllerTest : public ::testing::Test {
     return false;
   }
 
+  /// The answer as a person reads it.
+  static Result<std::string> ask(Controller& controller, const std::string& who, RequestKind kind,
+                                 const std::string& target) {
+    const auto answer = controller.operate(who, kind, target);
+    if (!answer) return answer.error();
+    return to_text(*answer);
+  }
+
   Event fell_off_bus(const std::string& node, int number = 0) {
     Event event;
     event.source = EventSource::kernel_log;

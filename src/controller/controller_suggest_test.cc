@@ -100,7 +100,8 @@ TEST_F(ControllerSuggestTest, WhatAPersonApprovesIsDoneAndNoDryRunAnyMore) {
   run(
       [&](Controller& controller, FakeCluster&) {
         const auto id = latest(*opened(), ActionKind::drain_node)->id;
-        EXPECT_TRUE(controller.operate("ann", "approve", id)->starts_with("approved by ann"));
+        EXPECT_TRUE(
+            ask(controller, "ann", RequestKind::approve, id)->starts_with("approved by ann"));
       },
       [](Store& store, FakeCluster& cluster) {
         const auto record = store.action(latest(store, ActionKind::drain_node)->action.id);
@@ -131,7 +132,7 @@ TEST_F(ControllerSuggestTest, WhatWasApprovedWhileTheSchedulerIsAwayIsDoneWhenIt
       [&](Controller& controller, FakeCluster& cluster) {
         cluster.refuse = true;
         const auto id = latest(*opened(), ActionKind::drain_node)->id;
-        EXPECT_TRUE(controller.operate("ann", "approve", id).ok());
+        EXPECT_TRUE(ask(controller, "ann", RequestKind::approve, id).ok());
         EXPECT_TRUE(
             eventually([&] { return counters_.get("controller_actions_failed_total") > 0; }));
         cluster.refuse = false;
@@ -179,8 +180,8 @@ TEST_F(ControllerSuggestTest, WhatDoesNotAskCannotBeAnswered) {
   run(
       [&](Controller& controller, FakeCluster&) {
         const auto id = latest(*opened(), ActionKind::drain_node)->id;
-        for (const char* request : {"approve", "deny"}) {
-          EXPECT_EQ(*controller.operate("ann", request, id),
+        for (const auto request : {RequestKind::approve, RequestKind::deny}) {
+          EXPECT_EQ(*ask(controller, "ann", request, id),
                     "refused: " + id +
                         " does not ask; it is hold (mode_observe): mode observe: nothing is done");
         }
@@ -201,10 +202,11 @@ TEST_F(ControllerSuggestTest, ADenialCanBeTakenBack) {
       [&](Controller& controller, FakeCluster&) {
         const auto store = opened();
         const auto id = latest(*store, ActionKind::drain_node)->id;
-        EXPECT_TRUE(controller.operate("ann", "deny", id)->starts_with("denied by ann"));
+        EXPECT_TRUE(ask(controller, "ann", RequestKind::deny, id)->starts_with("denied by ann"));
         EXPECT_TRUE(eventually(
             [&] { return store->decision(id).value()->reason == Reason::denied_by_person; }));
-        EXPECT_TRUE(controller.operate("ann", "approve", id)->starts_with("approved by ann"));
+        EXPECT_TRUE(
+            ask(controller, "ann", RequestKind::approve, id)->starts_with("approved by ann"));
       },
       [](Store&, FakeCluster& cluster) { return cluster.did("drain_node node:n3"); });
 }
@@ -214,8 +216,9 @@ TEST_F(ControllerSuggestTest, AnApprovalOutlivesTheHoldThatComesAfterIt) {
   {
     const auto store = opened();
     const auto id = latest(*store, ActionKind::drain_node)->id;
-    ASSERT_TRUE(store->put_request({0, "approve", id, "ann", clock_.now(), {}}).ok());
-    ASSERT_TRUE(store->put_request({0, "silence", "n3 2h cable", "bob", clock_.now(), {}}).ok());
+    ASSERT_TRUE(store->put_request({0, RequestKind::approve, id, "ann", clock_.now(), {}}).ok());
+    ASSERT_TRUE(
+        store->put_request({0, RequestKind::silence, "n3 2h cable", "bob", clock_.now(), {}}).ok());
   }
   run(
       [&](Controller& controller, FakeCluster& cluster) {
@@ -225,7 +228,7 @@ TEST_F(ControllerSuggestTest, AnApprovalOutlivesTheHoldThatComesAfterIt) {
         EXPECT_FALSE(cluster.did("drain_node node:n3"));
         const auto silences = load_silences(*store, clock_.now());
         ASSERT_EQ(silences->size(), 1u);
-        EXPECT_TRUE(controller.operate("bob", "unsilence", silences->front().id).ok());
+        EXPECT_TRUE(ask(controller, "bob", RequestKind::unsilence, silences->front().id).ok());
       },
       [](Store&, FakeCluster& cluster) { return cluster.did("drain_node node:n3"); });
 }
@@ -241,7 +244,8 @@ TEST_F(ControllerSuggestTest, AReturnThatAsksIsDoneWhenApprovedAndNotWhenDenied)
   run(
       [&](Controller& controller, FakeCluster& cluster) {
         EXPECT_TRUE(eventually([&] {
-          return controller.operate("ann", "return", "n3")->starts_with("ask: asked for by ann");
+          return ask(controller, "ann", RequestKind::return_node, "n3")
+              ->starts_with("ask: asked for by ann");
         }));
         const auto store = opened();
         EXPECT_TRUE(eventually([&] {
@@ -249,9 +253,9 @@ TEST_F(ControllerSuggestTest, AReturnThatAsksIsDoneWhenApprovedAndNotWhenDenied)
                  std::vector<std::string>{"return_node node:n3"};
         }));
         const auto id = latest(*store, ActionKind::return_node)->id;
-        EXPECT_EQ(*controller.operate("bob", "deny", id), "denied by bob");
+        EXPECT_EQ(*ask(controller, "bob", RequestKind::deny, id), "denied by bob");
         EXPECT_FALSE(cluster.did("return_node node:n3"));
-        EXPECT_EQ(*controller.operate("eve", "approve", id), "approved by eve");
+        EXPECT_EQ(*ask(controller, "eve", RequestKind::approve, id), "approved by eve");
       },
       [](Store&, FakeCluster& cluster) { return cluster.did("return_node node:n3"); });
   FakeCluster cluster(folder_ / "cluster", clock_);

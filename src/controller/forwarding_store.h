@@ -54,7 +54,7 @@ class ForwardingStore : public Store {
   }
   Result<std::vector<PersonRequest>> open_requests() override { return store_.open_requests(); }
   Result<std::vector<PersonRequest>> requests(const Page& p) override { return store_.requests(p); }
-  Status answer_request(std::int64_t n, const std::string& a) override {
+  Status answer_request(std::int64_t n, const PersonAnswer& a) override {
     return store_.answer_request(n, a);
   }
   Result<std::optional<PersonRequest>> request(std::int64_t n) override {

@@ -13,6 +13,7 @@
 #include "model/cluster_view.h"
 #include "model/event.h"
 #include "model/incident.h"
+#include "model/person_request.h"
 #include "model/verdict.h"
 
 namespace faultline {
@@ -76,10 +77,10 @@ class AgentIngress {
 class OperatorIngress {
  public:
   virtual ~OperatorIngress() = default;
-  /// request: "approve", "deny" (target: decision id), "return" (target: node), "repair", "silence"
-  /// or "unsilence" (target: see store/person_request.h). Returns one line for the person.
-  virtual Result<std::string> operate(const std::string& who, const std::string& request,
-                                      const std::string& target) = 0;
+  /// target: of approve and deny a decision's id, of a return the node, else see
+  /// store/person_request.h.
+  virtual Result<PersonAnswer> operate(const std::string& who, RequestKind kind,
+                                       const std::string& target) = 0;
 };
 
 }  // namespace faultline

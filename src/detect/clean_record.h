@@ -1,7 +1,7 @@
 // When a node's record starts anew.
 #pragma once
 
-#include "model/event.h"
+#include "model/person_request.h"
 
 namespace faultline {
 
@@ -9,7 +9,7 @@ namespace faultline {
 /// stands in the store, and the next line is a new incident. A reboot alone proves nothing.
 inline bool cleans_record(const Event& event) {
   if (event.kind == EventKind::test_finished) return event.field("exit_code") == "0";
-  return event.kind == EventKind::person_request && event.field("request") == "return";
+  return tells_of(event, RequestKind::return_node);
 }
 
 }  // namespace faultline

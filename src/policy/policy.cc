@@ -115,9 +115,16 @@ std::optional<GuardRuling> against_return(const std::string& name, const Cluster
   return std::nullopt;
 }
 
-Decision rule_on_return(Action action, std::string detail, const ClusterView& view,
-                        const ActionHistory& history, const PolicyLimits& limits, Mode mode,
-                        Instant now) {
+/// Who asked for the return that was ruled on.
+std::string asked_by(const Decision& decision) {
+  const auto saw = parse_json(decision.saw);
+  const auto who = saw && saw->is_object() ? saw->value("asked_by", Json{}) : Json{};
+  return who.is_string() ? who.get<std::string>() : "a person";
+}
+
+Decision rule_on_return(Action action, const std::string& who, std::string detail,
+                        const ClusterView& view, const ActionHistory& history,
+                        const PolicyLimits& limits, Mode mode, Instant now) {
   const std::string& node = action.subject.node;
   const auto state = view.node_states.find(node);
   Decision decision;
@@ -137,6 +144,7 @@ Decision rule_on_return(Action action, std::string detail, const ClusterView& vi
   }
   action.dry_run = decision.ruling != Ruling::act;
   Json saw;
+  saw["asked_by"] = who;
   saw["view_taken_at"] = to_text(view.taken_at);
   if (const auto* seen = view.node(node)) saw["node"] = to_json(*seen);
   decision.saw = dump(saw);
@@ -166,16 +174,18 @@ Decision decide_return(const std::string& node, const std::string& who, const Cl
   action.decision = make_decision_id("return " + to_text(now), action.kind, action.subject);
   action.id = make_action_id(action.decision);
   if (const auto* seen = view.node(node)) action.reason = seen->drain_reason;
-  return rule_on_return(std::move(action), "asked for by " + who, view, history, limits, mode, now);
+  return rule_on_return(std::move(action), who, "asked for by " + who, view, history, limits, mode,
+                        now);
 }
 
 Decision decide_asked_return(const Decision& asked, const ClusterView& view,
                              const ActionHistory& history, const PolicyLimits& limits, Mode mode,
                              Instant now) {
-  std::string detail = asked.detail.substr(0, asked.detail.find(": "));  // who asked
+  const std::string who = asked_by(asked);
+  std::string detail = "asked for by " + who;
   const auto approved = history.approved.find(asked.id);
   if (approved != history.approved.end()) detail += ", approved by " + approved->second;
-  return rule_on_return(asked.action, std::move(detail), view, history, limits, mode, now);
+  return rule_on_return(asked.action, who, std::move(detail), view, history, limits, mode, now);
 }
 
 }  // namespace faultline

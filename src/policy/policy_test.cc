@@ -333,6 +333,22 @@ TEST(DecideReturn, AsksTheSameQuestions) {
   EXPECT_EQ(reason("n3"), Reason::view_stale);
 }
 
+TEST(DecideReturn, WhoAskedIsKeptWhateverTheNameIs) {
+  Scenario s;
+  s.node("n3").drained = true;
+  s.node("n3").drain_reason = "faultline:a-1 x";
+  auto asked = decide_return("n3", "ops: bob", s.view, s.history, s.limits, Mode::suggest, now);
+  s.history.approved[asked.id] = "eve";
+  const auto detail = [&] {
+    return decide_asked_return(asked, s.view, s.history, s.limits, Mode::suggest, now).detail;
+  };
+  EXPECT_EQ(detail(), "asked for by ops: bob, approved by eve");
+  for (const char* saw : {"", "{}", "[]", "{\"asked_by\": 1}"}) {  // of an older program
+    asked.saw = saw;
+    EXPECT_EQ(detail(), "asked for by a person, approved by eve") << saw;
+  }
+}
+
 TEST(DecideReturn, WhatAskedIsRuledOnByItsAnswer) {
   Scenario s;
   s.node("n3").drained = true;

@@ -8,8 +8,6 @@
 namespace faultline {
 namespace {
 
-constexpr std::string_view refused = "refused: ";
-constexpr std::string_view not_found = "not found: ";
 constexpr std::size_t shown_bytes_max = 80;
 constexpr std::uint32_t length_count_max =
     100'000;  // so many days are still nanoseconds in 64 bits
@@ -116,8 +114,8 @@ Result<RepairTarget> make_repair(std::string_view node, std::string_view note_te
 std::vector<Silence> silences_of(const std::vector<PersonRequest>& requests) {
   std::vector<Silence> silences;
   for (const auto& request : requests) {
-    if (kind_of_answer(request.answer) != AnswerKind::taken) continue;
-    if (request.request == "silence") {
+    if (!accepted(request.answer.kind)) continue;
+    if (request.kind == RequestKind::silence) {
       const auto target = parse_silence(request.target);
       if (!target) continue;  // of another version of this program
       silences.push_back({silence_id(request),
@@ -128,7 +126,7 @@ std::vector<Silence> silences_of(const std::vector<PersonRequest>& requests) {
                           target->reason,
                           {},
                           {}});
-    } else if (request.request == "unsilence") {
+    } else if (request.kind == RequestKind::unsilence) {
       for (auto& silence : silences) {
         if (silence.id != request.target || known(silence.ended_at)) continue;
         silence.ended_at = request.at;
@@ -137,22 +135,6 @@ std::vector<Silence> silences_of(const std::vector<PersonRequest>& requests) {
     }
   }
   return silences;
-}
-
-std::string answer_text(const Result<std::string>& answer) {
-  if (answer) return *answer;
-  const bool missing = answer.error().code == ErrorCode::not_found;
-  return std::string(missing ? not_found : refused) + answer.error().message;
-}
-
-AnswerKind kind_of_answer(std::string_view answer) {
-  if (answer.empty()) return AnswerKind::open;
-  if (answer.starts_with(not_found)) return AnswerKind::not_found;
-  // A ruling of the guards is an answer, too.
-  for (const std::string_view no :
-       {refused, std::string_view("hold: "), std::string_view("deny: ")})
-    if (answer.starts_with(no)) return AnswerKind::refused;
-  return AnswerKind::taken;
 }
 
 }  // namespace faultline

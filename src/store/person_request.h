@@ -1,5 +1,5 @@
-// What people ask of the controller, as the text that lies in the store and travels over the wire:
-// the target of a request, its answer, and the silences that follow from both. Pure functions, so
+// The targets of people's requests, as the text that lies in the store and travels over the wire,
+// and the silences that follow from them. Pure functions, so
 // that a running controller, one that just started and `faultline silences` cannot differ.
 #pragma once
 
@@ -45,11 +45,5 @@ std::optional<Duration> parse_length(std::string_view text);
 
 /// Every silence that was taken among `requests` (oldest first), whether or not it still holds.
 std::vector<Silence> silences_of(const std::vector<PersonRequest>& requests);
-
-/// How a controller's answer is kept: "not found: ..." and "refused: ..." are its two ways to say
-/// no.
-std::string answer_text(const Result<std::string>& answer);
-enum class AnswerKind { open, taken, refused, not_found };
-AnswerKind kind_of_answer(std::string_view answer);
 
 }  // namespace faultline

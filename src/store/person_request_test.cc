@@ -9,10 +9,10 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-PersonRequest request(std::int64_t number, std::string verb, std::string target,
-                      std::string answer = "silenced ...") {
-  return {number,      std::move(verb),        std::move(target),
-          "ann(1000)", Instant{hours{number}}, std::move(answer)};
+PersonRequest request(std::int64_t number, RequestKind kind, std::string target,
+                      const std::string& answer = "silenced ...") {
+  return {
+      number, kind, std::move(target), "ann(1000)", Instant{hours{number}}, parse_answer(answer)};
 }
 
 TEST(PersonRequest, ALengthHasAUnit) {
@@ -69,13 +69,15 @@ TEST(PersonRequest, ARepairHasANodeAndPerhapsANote) {
 }
 
 TEST(PersonRequest, ASilenceHoldsUntilItsEndOrAPersons) {
-  auto all = silences_of({request(1, "silence", "n3 3h x"), request(2, "silence", "n4 3h y")});
+  auto all = silences_of(
+      {request(1, RequestKind::silence, "n3 3h x"), request(2, RequestKind::silence, "n4 3h y")});
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].id, "s-1");
   EXPECT_TRUE(all[0].holds(Instant{hours{4}} - seconds{1}));
   EXPECT_FALSE(all[0].holds(Instant{hours{4}}));
-  all = silences_of({request(1, "silence", "n3 9h x"), request(2, "silence", "n4 9h y"),
-                     request(3, "unsilence", "s-1"), request(4, "unsilence", "s-1")});
+  all = silences_of(
+      {request(1, RequestKind::silence, "n3 9h x"), request(2, RequestKind::silence, "n4 9h y"),
+       request(3, RequestKind::unsilence, "s-1"), request(4, RequestKind::unsilence, "s-1")});
   EXPECT_FALSE(all[0].holds(Instant{hours{4}}));
   EXPECT_EQ(all[0].ended_at, Instant{hours{3}});  // the second end changed nothing
   EXPECT_TRUE(all[1].holds(Instant{hours{4}}));
@@ -83,23 +85,29 @@ TEST(PersonRequest, ASilenceHoldsUntilItsEndOrAPersons) {
 
 TEST(PersonRequest, WhatWasNotTakenSilencesNothing) {
   for (const char* answer : {"", "refused: no", "not found: n3"}) {
-    EXPECT_TRUE(silences_of({request(1, "silence", "n3 3h x", answer)}).empty()) << answer;
-    const auto kept =
-        silences_of({request(1, "silence", "n3 9h x"), request(2, "unsilence", "s-1", answer)});
+    EXPECT_TRUE(silences_of({request(1, RequestKind::silence, "n3 3h x", answer)}).empty())
+        << answer;
+    const auto kept = silences_of({request(1, RequestKind::silence, "n3 9h x"),
+                                   request(2, RequestKind::unsilence, "s-1", answer)});
     EXPECT_TRUE(kept.front().holds(Instant{hours{3}})) << answer;
   }
-  EXPECT_TRUE(silences_of({request(1, "approve", "n3 3h x")}).empty());
-  EXPECT_TRUE(silences_of({request(1, "silence", "of another program")}).empty());
+  EXPECT_TRUE(silences_of({request(1, RequestKind::approve, "n3 3h x")}).empty());
+  EXPECT_TRUE(silences_of({request(1, RequestKind::silence, "of another program")}).empty());
 }
 
 TEST(PersonRequest, AnAnswerSaysWhatKindItIs) {
-  EXPECT_EQ(kind_of_answer(""), AnswerKind::open);
-  EXPECT_EQ(kind_of_answer("act: n3 is given back"), AnswerKind::taken);
-  EXPECT_EQ(kind_of_answer("hold: n3 is not drained"), AnswerKind::refused);
-  const auto text = [](ErrorCode code) { return answer_text(Error{code, "why"}); };
-  EXPECT_EQ(kind_of_answer(text(ErrorCode::not_found)), AnswerKind::not_found);
-  EXPECT_EQ(kind_of_answer(text(ErrorCode::conflict)), AnswerKind::refused);
-  EXPECT_EQ(answer_text(std::string("approved")), "approved");
+  const auto kind = [](std::string_view text) { return parse_answer(text).kind; };
+  EXPECT_EQ(kind(""), AnswerKind::open);
+  EXPECT_EQ(kind("act: n3 is given back"), AnswerKind::act);
+  EXPECT_EQ(kind("hold: n3 is not drained"), AnswerKind::hold);
+  EXPECT_EQ(kind("approved by ann"), AnswerKind::taken);
+  EXPECT_EQ(answer_of(Error{ErrorCode::not_found, "why"}).kind, AnswerKind::not_found);
+  EXPECT_EQ(answer_of(Error{ErrorCode::conflict, "why"}).kind, AnswerKind::refused);
+  for (const auto* text : {"", "approved", "act: x", "ask: x", "hold: x: y", "deny: x",
+                           "refused: not found: x", "not found: x"})
+    EXPECT_EQ(to_text(parse_answer(text)), text) << "as older versions of faultline read it";
+  EXPECT_FALSE(accepted(AnswerKind::open) || accepted(AnswerKind::hold));
+  EXPECT_TRUE(accepted(AnswerKind::ask) && accepted(AnswerKind::taken));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class SqliteStore final : public Store {
   Result<std::int64_t> put_request(const PersonRequest& request) override;
   Result<std::vector<PersonRequest>> open_requests() override;
   Result<std::vector<PersonRequest>> requests(const Page& page) override;
-  Status answer_request(std::int64_t number, const std::string& answer) override;
+  Status answer_request(std::int64_t number, const PersonAnswer& answer) override;
   Result<std::optional<PersonRequest>> request(std::int64_t number) override;
 
   Status put_value(const std::string& name, const std::string& value) override;

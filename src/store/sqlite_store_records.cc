@@ -93,11 +93,11 @@ Result<std::int64_t> SqliteStore::put_request(const PersonRequest& request) {
   const std::lock_guard lock(mutex_);
   FAULTLINE_SQL(insert,
                 "INSERT INTO requests (request, target, who, at, answer) VALUES (?,?,?,?,?)");
-  insert.bind(request.request)
+  insert.bind(request.kind ? std::string(to_text(*request.kind)) : std::string())
       .bind(request.target)
       .bind(request.who)
       .bind(ns(request.at))
-      .bind(request.answer);
+      .bind(to_text(request.answer));
   FAULTLINE_TRY(insert.run());
   return database_->last_row();
 }
@@ -108,9 +108,9 @@ Result<std::vector<PersonRequest>> SqliteStore::read_requests(sqlite::Statement 
     const auto row = statement.step();
     if (!row) return row.error();
     if (!*row) return requests;
-    requests.push_back({statement.integer(0), statement.text(1), statement.text(2),
-                        statement.text(3), Instant{Duration{statement.integer(4)}},
-                        statement.text(5)});
+    requests.push_back({statement.integer(0), parse_enum<RequestKind>(statement.text(1)),
+                        statement.text(2), statement.text(3),
+                        Instant{Duration{statement.integer(4)}}, parse_answer(statement.text(5))});
   }
 }
 
@@ -132,10 +132,10 @@ Result<std::vector<PersonRequest>> SqliteStore::requests(const Page& page) {
   return read_requests(std::move(select));
 }
 
-Status SqliteStore::answer_request(std::int64_t number, const std::string& answer) {
+Status SqliteStore::answer_request(std::int64_t number, const PersonAnswer& answer) {
   const std::lock_guard lock(mutex_);
   FAULTLINE_SQL(update, "UPDATE requests SET answer = ? WHERE number = ?");
-  return update.bind(answer).bind(number).run();
+  return update.bind(to_text(answer)).bind(number).run();
 }
 
 Result<std::optional<PersonRequest>> SqliteStore::request(std::int64_t number) {

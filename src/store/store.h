@@ -17,6 +17,7 @@
 #include "model/event.h"
 #include "model/incident.h"
 #include "model/node_state.h"
+#include "model/person_request.h"
 #include "model/verdict.h"
 
 namespace faultline {
@@ -27,11 +28,11 @@ enum class Access { read_only, read_write };
 /// on the controller's host.
 struct PersonRequest {
   std::int64_t number = 0;
-  std::string request;  // approve, deny, return, repair, silence, unsilence
-  std::string target;   // of a repair or silence: store/person_request.h
-  std::string who;      // user name and uid
+  std::optional<RequestKind> kind;  // nothing: of another version of this program
+  std::string target;               // of a repair or silence: store/person_request.h
+  std::string who;                  // user name and uid
   Instant at;
-  std::string answer;  // "" until the controller took it
+  PersonAnswer answer;  // open until the controller took it
 };
 
 /// An act with everything that led to it.
@@ -111,7 +112,7 @@ class Store {
   virtual Result<std::vector<PersonRequest>> open_requests() = 0;
   /// The newest `limit`, oldest first.
   virtual Result<std::vector<PersonRequest>> requests(const Page& page) = 0;
-  virtual Status answer_request(std::int64_t number, const std::string& answer) = 0;
+  virtual Status answer_request(std::int64_t number, const PersonAnswer& answer) = 0;
   virtual Result<std::optional<PersonRequest>> request(std::int64_t number) = 0;
 
   /// Small named values: "scheduler.nodes" (JSON), "scheduler.nodes_seen_at", "dry_run." d-...

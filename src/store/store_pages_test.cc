@@ -34,7 +34,9 @@ class DamagedPagesTest : public StoreTest {
       Incident incident;
       incident.id = "i-" + number;
       ASSERT_TRUE(store.put_incident(incident).ok());
-      ASSERT_TRUE(store.put_request({0, "return", "n3", "ann", Instant{seconds{2}}, ""}).ok());
+      ASSERT_TRUE(
+          store.put_request({0, RequestKind::return_node, "n3", "ann", Instant{seconds{2}}, {}})
+              .ok());
       ASSERT_TRUE(store.put_value("value-" + number, "text").ok());
     }
   }

@@ -134,7 +134,9 @@ TEST_F(RecordsTest, RunsThatGoOnAndRequestsWithoutAnAnswerStay) {
   ASSERT_TRUE(store->put_attempt(attempt("1", AttemptState::running)).ok());
   ASSERT_TRUE(store->put_attempt(attempt("2", AttemptState::failed)).ok());
   for (const char* answer : {"", "act: done"})
-    ASSERT_TRUE(store->put_request({0, "return", "n3", "root(0)", at, answer}).ok());
+    ASSERT_TRUE(
+        store->put_request({0, RequestKind::return_node, "n3", "root(0)", at, parse_answer(answer)})
+            .ok());
   Incident incident;
   incident.id = "i-1";
   incident.opened_at = at;

@@ -249,7 +249,10 @@ TEST_F(StoreTest, ABackupCanBeReadInAFolderThatCannotBeWritten) {
 TEST_F(StoreTest, GivesTheNewestRequestsInTheirOrder) {
   auto store = open();
   for (const char* target : {"n1", "n2", "n3"})
-    ASSERT_TRUE(store->put_request({0, "return", target, "root(0)", Instant{seconds{1}}, {}}).ok());
+    ASSERT_TRUE(
+        store
+            ->put_request({0, RequestKind::return_node, target, "root(0)", Instant{seconds{1}}, {}})
+            .ok());
   const auto requests = store->requests({2, {}}).value();
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(requests[0].target, "n2");
@@ -259,11 +262,12 @@ TEST_F(StoreTest, GivesTheNewestRequestsInTheirOrder) {
 TEST_F(StoreTest, ARequestIsOpenUntilItIsAnswered) {
   auto store = open();
   const auto number =
-      store->put_request({0, "return", "n3", "root(0)", Instant{seconds{1}}, {}}).value();
+      store->put_request({0, RequestKind::return_node, "n3", "root(0)", Instant{seconds{1}}, {}})
+          .value();
   ASSERT_EQ(store->open_requests().value().size(), 1u);
-  ASSERT_TRUE(store->answer_request(number, "act: done").ok());
+  ASSERT_TRUE(store->answer_request(number, {AnswerKind::act, "done"}).ok());
   EXPECT_TRUE(store->open_requests().value().empty());
-  EXPECT_EQ(store->request(number).value()->answer, "act: done");
+  EXPECT_EQ(store->request(number).value()->answer, (PersonAnswer{AnswerKind::act, "done"}));
 }
 
 }  // namespace

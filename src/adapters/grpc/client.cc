@@ -418,8 +418,8 @@ std::vector<Uplink::Ruling> GrpcUplink::take_rulings() { return impl_->take_ruli
 
 // --- a person's call
 
-Result<std::string> operate(const ControllerAddress& controller, const std::string& request,
-                            const std::string& target, const Clock& clock, Duration deadline) {
+Result<PersonAnswer> operate(const ControllerAddress& controller, RequestKind kind,
+                             const std::string& target, const Clock& clock, Duration deadline) {
   const auto channel = open_channel(controller, clock.now());
   if (!channel) return channel.error();
   const auto stub = v1::Controller::NewStub(channel->channel);
@@ -427,12 +427,12 @@ Result<std::string> operate(const ControllerAddress& controller, const std::stri
   context.set_deadline(from_now(deadline));
   v1::OperatorRequest message;
   message.set_protocol(protocol_version);
-  message.set_request(request);
+  message.set_request(std::string(to_text(kind)));
   message.set_target(target);
   v1::OperatorReply reply;
   const grpc::Status status = stub->Operate(&context, message, &reply);
   if (!status.ok()) return error_of(status, controller);
-  return printable(reply.text(), 4096);
+  return parse_answer(printable(reply.text(), 4096));
 }
 
 }  // namespace faultline

@@ -13,6 +13,7 @@
 #include "base/counters.h"
 #include "base/result.h"
 #include "base/rng.h"
+#include "model/person_request.h"
 
 namespace faultline {
 
@@ -61,8 +62,8 @@ class GrpcUplink final : public Uplink {
 };
 
 /// Asks the controller to approve, deny or return, as the person that the certificate names.
-Result<std::string> operate(const ControllerAddress& controller, const std::string& request,
-                            const std::string& target, const Clock& clock,
-                            Duration deadline = std::chrono::seconds{10});
+Result<PersonAnswer> operate(const ControllerAddress& controller, RequestKind kind,
+                             const std::string& target, const Clock& clock,
+                             Duration deadline = std::chrono::seconds{10});
 
 }  // namespace faultline

@@ -40,10 +40,10 @@ class FakeController final : public AgentIngress, public OperatorIngress {
     cursor = all.size();
     return fresh;
   }
-  Result<std::string> operate(const std::string& who, const std::string& request,
-                              const std::string& target) override {
+  Result<PersonAnswer> operate(const std::string& who, RequestKind kind,
+                               const std::string& target) override {
     if (target == "d-missing") return Error{ErrorCode::not_found, "no decision d-missing"};
-    return who + " " + request + " " + target;
+    return PersonAnswer{AnswerKind::taken, who + " " + std::string(to_text(kind)) + " " + target};
   }
 
   /// take_events waits until release().

@@ -67,10 +67,13 @@ Status OperatorCall::ask() {
       return Error{ErrorCode::invalid_argument, "request or target too long or not text"};
     }
   }
+  const auto kind = parse_enum<RequestKind>(request_.request());
+  if (!kind)
+    return Error{ErrorCode::invalid_argument, "unknown request '" + request_.request() + "'"};
   const std::string who = tls ? peer->name : "loopback";
   ++pending_;
-  const bool taken = loop_.workers.submit([this, who] {
-    answer_ = loop_.operators.operate(who, request_.request(), request_.target());
+  const bool taken = loop_.workers.submit([this, who, kind = *kind] {
+    answer_ = loop_.operators.operate(who, kind, request_.target());
     loop_.wake(on_work_);
   });
   if (taken) return ok_status();
@@ -80,10 +83,10 @@ Status OperatorCall::ask() {
 
 void OperatorCall::work_done(bool) { finish(*answer_); }
 
-void OperatorCall::finish(const Result<std::string>& result) {
+void OperatorCall::finish(const Result<PersonAnswer>& result) {
   ++pending_;
   if (!result) return responder_.FinishWithError(refusal(result.error()), &on_finish_);
-  reply_.set_text(*result);
+  reply_.set_text(to_text(*result));
   responder_.Finish(reply_, grpc::Status::OK, &on_finish_);
 }
 

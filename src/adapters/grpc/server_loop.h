@@ -119,7 +119,7 @@ class OperatorCall {
   void called(bool ok);
   Status ask();
   void work_done(bool ok);
-  void finish(const Result<std::string>& result);
+  void finish(const Result<PersonAnswer>& result);
   void finished(bool) {}
 
   ServerLoop& loop_;
@@ -128,7 +128,7 @@ class OperatorCall {
   v1::OperatorRequest request_;
   v1::OperatorReply reply_;
   grpc::ServerAsyncResponseWriter<v1::OperatorReply> responder_{&context_};
-  std::optional<Result<std::string>> answer_;
+  std::optional<Result<PersonAnswer>> answer_;
   int pending_ = 0;
   Step on_call_ = step(&OperatorCall::called);
   Step on_work_ = step(&OperatorCall::work_done);

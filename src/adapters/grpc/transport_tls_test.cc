@@ -218,21 +218,23 @@ TEST_F(TransportTls, RolesAreKeptApart) {
   const auto alice = certify("alice", PeerRole::operators);
   const auto n3 = certify("n3", PeerRole::agent);
   const auto approved =
-      operate({address, alice, "ctl"}, "approve", "d-1", system_clock, long_enough);
+      operate({address, alice, "ctl"}, RequestKind::approve, "d-1", system_clock, long_enough);
   ASSERT_TRUE(approved.ok()) << approved.error().message;
-  EXPECT_EQ(*approved, "alice approve d-1");
-  const auto denied = operate({address, n3, "ctl"}, "approve", "d-1", system_clock, long_enough);
+  EXPECT_EQ(*approved, (PersonAnswer{AnswerKind::taken, "alice approve d-1"}));
+  const auto denied =
+      operate({address, n3, "ctl"}, RequestKind::approve, "d-1", system_clock, long_enough);
   ASSERT_FALSE(denied.ok());
   EXPECT_EQ(denied.error().code, ErrorCode::permission_denied);
   EXPECT_THAT(denied.error().message, HasSubstr("has the role agent, this needs operator"));
   EXPECT_EQ(uplink("alice", alice).send({event_of("alice", 1)}, long_enough).error().code,
             ErrorCode::permission_denied);
   const auto missing =
-      operate({address, alice, "ctl"}, "deny", "d-missing", system_clock, long_enough);
+      operate({address, alice, "ctl"}, RequestKind::deny, "d-missing", system_clock, long_enough);
   EXPECT_EQ(missing.error().code, ErrorCode::not_found);
-  EXPECT_EQ(
-      operate({address, alice, "ctl"}, "deny", "d\n1", system_clock, long_enough).error().code,
-      ErrorCode::invalid_argument);
+  EXPECT_EQ(operate({address, alice, "ctl"}, RequestKind::deny, "d\n1", system_clock, long_enough)
+                .error()
+                .code,
+            ErrorCode::invalid_argument);
 }
 
 TEST_F(TransportTls, AnAgentsCertificateCannotPlayTheController) {
