@@ -114,6 +114,11 @@ Status AgentRuntime::add_kernel_log(std::unique_ptr<LogSource> source) {
                    [this](Event event) { take(std::move(event)); });
 }
 
+Status AgentRuntime::add_scheduler_log(std::unique_ptr<LogSource> source) {
+  return logs_.add(std::move(source), EventSource::scheduler, std::nullopt, -1,
+                   [this](Event event) { take(std::move(event)); });
+}
+
 // --- events
 
 void AgentRuntime::take(Event event) {

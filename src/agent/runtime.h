@@ -81,6 +81,8 @@ class AgentRuntime {
 
   /// The kernel's log, or several. Before the first step.
   Status add_kernel_log(std::unique_ptr<LogSource> source);
+  /// The scheduler's own log. Before the first step.
+  Status add_scheduler_log(std::unique_ptr<LogSource> source);
   /// Takes the place in the job logs that are there: what is written from then on is news, also
   /// what is written before the first step. False if they could not be found yet.
   bool place_job_logs();

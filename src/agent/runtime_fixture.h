@@ -51,6 +51,18 @@ severity = "error"
 subject = "rank"
 note = "n"
 source = "s"
+
+[[signature]]
+id = "ctld.down"
+layer = "scheduler"
+pattern = '''^error: Nodes (\S+) not responding'''
+captures = ["hosts"]
+cause = "gpu.test"
+role = "root"
+severity = "critical"
+subject = "node"
+note = "n"
+source = "s"
 )";
 
 /// Lines put in by hand. What a run of the agent has not read, the next one gets through the

@@ -51,6 +51,20 @@ TEST_F(RuntimeLogsTest, AKernelLogThatCannotBeReadIsSaidOnceCountedAndToldWhenIt
   EXPECT_TRUE(own_.lines("kern.log").empty()) << "before and after, nothing was wrong";
 }
 
+TEST_F(RuntimeLogsTest, TheSchedulersLogSpeaksAsTheScheduler) {
+  start();
+  job_log_.path = "/var/log/slurmctld.log";
+  ASSERT_TRUE(runtime_->add_scheduler_log(std::make_unique<FakeSource>(job_log_)).ok());
+  job_log_.text +=
+      "[2026-02-28T09:14:03.500] error: Nodes n[17-19] not responding, setting DOWN\n"
+      "[2026-02-28T09:14:03.600] NVRM: Xid (PCI:0000:3b:00): 48, pid=7\n";
+  wait(seconds{5});
+  const auto events = uplink_.of(EventKind::log_signature);
+  ASSERT_EQ(events.size(), 3U) << "a kernel's words in it are none";
+  EXPECT_EQ(events[0].source, EventSource::scheduler);
+  EXPECT_EQ(events[0].subject, Subject::of_node("n17"));
+}
+
 TEST_F(RuntimeLogsTest, AKernelLogThatComesAndGoesDoesNotFillTheLog) {
   const auto flap = [this](Duration duration) {
     for (const Duration end = clock_.monotonic() + duration; clock_.monotonic() < end;) {

@@ -222,6 +222,10 @@ Status Agent::place_logs() {
   for (const std::string& name : options_.kernel_logs.empty() ? kmsg_alone : options_.kernel_logs) {
     FAULTLINE_TRY(runtime_->add_kernel_log(kernel_source(name, boot_, clock_)));
   }
+  for (const std::string& path : options_.scheduler_logs) {
+    FAULTLINE_TRY(
+        runtime_->add_scheduler_log(std::make_unique<FileFollower>(path, FollowOptions{}, clock_)));
+  }
   for (int i = 0; i < placing_tries_max && !runtime_->place_job_logs(); ++i)
     ::poll(nullptr, 0, placing_pause_ms);
   return ok_status();
@@ -263,6 +267,9 @@ CLI::App* add_agent_command(CLI::App& app, AgentOptions& options) {
                     "kmsg (default), journal, journal:FOLDER or a file; repeatable");
   agent->add_option("--job-log", options.job_logs,
                     "Pattern of job logs to read as well; repeatable");
+  agent->add_option("--scheduler-log", options.scheduler_logs,
+                    "Log of the scheduler (slurmctld.log); of other nodes it is heard only if "
+                    "`serve` has this agent as --scheduler-log-host; repeatable");
   agent->add_option("--state", options.state, "Folder for what must outlive the agent")
       ->capture_default_str();
   agent->add_option(
@@ -327,6 +334,8 @@ Status check_agent_options(const AgentOptions& options) {
     if (!device && !name.starts_with("/"))
       return wrong("--kernel-log " + name + ": kmsg, journal, journal:FOLDER or an absolute path");
   }
+  for (const std::string& path : options.scheduler_logs)
+    if (!path.starts_with("/")) return wrong("--scheduler-log " + path + ": give an absolute path");
   return ok_status();
 }
 

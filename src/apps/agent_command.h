@@ -20,6 +20,7 @@ struct AgentOptions {
   std::string controller = "127.0.0.1:9176";
   std::vector<std::string> kernel_logs;  // PATH, kmsg, journal or journal:FOLDER; none given: kmsg
   std::vector<std::string> job_logs;     // glob patterns
+  std::vector<std::string> scheduler_logs;
   std::string state = "/var/lib/faultline/agent";
   std::string socket;  // "": /run/faultline/agent.sock; %n is the node
   std::string catalog;
