@@ -239,6 +239,7 @@ TEST_F(Transport, ASecondAgentOfANodeIsRefusedWhileTheFirstOneSpeaks) {
     refused.introduce(rival);
     for (int i = 0; i < 3; ++i) {
       const Status sent = refused.send({event_of("n3", 2)}, long_enough);
+      ASSERT_FALSE(sent.ok());
       ASSERT_EQ(sent.error().code, ErrorCode::conflict) << sent.error().message;
       EXPECT_NE(sent.error().message.find("host host-a, boot boot-1"), std::string::npos)
           << sent.error().message;
