@@ -69,7 +69,8 @@ TEST_F(ControllerClearedTest, TheNodeIsReturnedAndTheStoreSaysWhy) {
       [&](Store& store, FakeCluster& cluster) {
         const auto states = store.node_states();
         return cluster.did("return_node node:n3") && !states->empty() &&
-               states->front().phase == NodePhase::returned && store.open_intents()->empty();
+               states->front().phase == NodePhase::returned && store.open_intents()->empty() &&
+               !told_.all().empty() && told_.all().back().title.starts_with("n3 returned");
       });
   const auto store = Store::open(folder_ / "faultline.db", Access::read_only);
   ASSERT_TRUE(store.ok() && cleared(**store));
