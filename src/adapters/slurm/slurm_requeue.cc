@@ -139,6 +139,9 @@ Status SlurmRequeue::exclude_from_waiting_siblings(const std::vector<SlurmJob>& 
 Result<SlurmRequeue::Step> SlurmRequeue::advance_all() {
   const auto jobs = read_jobs_as_text(command_, action_.attempt->job);
   if (!jobs) return jobs.error();
+  const auto put_back = std::find_if(jobs->begin(), jobs->end(),
+                                     [&](const auto& job) { return is_put_back_tied(job); });
+  if (put_back != jobs->end()) return untie_alone(*put_back);
   // The waiting siblings first: the moment this job leaves its nodes, one of them may be put there.
   FAULTLINE_TRY(exclude_from_waiting_siblings(*jobs));
   target_on_excluded_ = std::any_of(jobs->begin(), jobs->end(), [&](const auto& job) {
@@ -282,7 +285,7 @@ Result<SlurmRequeue::Step> SlurmRequeue::advance_pending(const SlurmJob& job) {
     return Step{Progress::waiting, job.id + " is being given the exclusion"};
   }
   const bool held_by_other = job.held && !hold_is_ours(job);
-  if (is_tied(job) && (held_by_other || !tie_is_young(job))) return untie(job);
+  if (is_tied(job) && (held_by_other || !tie_is_young(job))) return untie(job, Progress::waiting);
   if (held_by_other) {
     return Step{Progress::done, job.id + " has " + join(action_.nodes, ",") +
                                     " excluded and stays held (" +
@@ -358,10 +361,25 @@ Status SlurmRequeue::tie(const SlurmJob& job) {
 
 /// Only ever to the empty list: another one, given to a job that has just started, would shrink it
 /// to those nodes. To the empty one Slurm says no then, and the next look meets it running.
-Result<SlurmRequeue::Step> SlurmRequeue::untie(const SlurmJob& job) {
+Result<SlurmRequeue::Step> SlurmRequeue::untie(const SlurmJob& job, Progress after) {
   const auto status = run({"scontrol", "update", "jobid=" + update_target(job), "ReqNodeList="});
   if (!status && may_pass(status.error())) return status.error();
-  return Step{Progress::waiting, job.id + " is no longer tied to the nodes that it had"};
+  if (!status) return Step{Progress::waiting, job.id + ": " + status.error().message};
+  return Step{after, job.id + " is no longer tied to the nodes that it had"};
+}
+
+/// This act was through with it, and somebody else's requeue brought it back since.
+bool SlurmRequeue::is_put_back_tied(const SlurmJob& job) const {
+  return rules_.is_target(job) && is_tied(job) && act_of(job) == action_.id && !is_our_requeue(job);
+}
+
+/// Nothing but the tie is taken back: the node may have been returned meanwhile, so its array is
+/// not moved once more.
+Result<SlurmRequeue::Step> SlurmRequeue::untie_alone(const SlurmJob& job) {
+  if (job.state == AttemptState::completing)
+    return Step{Progress::waiting, job.id + " is still completing on " + join(job.nodes, ",")};
+  if (job.state != AttemptState::pending) return Step{Progress::done, where_it_runs(job)};
+  return untie(job, Progress::done);
 }
 
 /// Merges the exclusion into the job's own.

@@ -50,7 +50,9 @@ class SlurmRequeue {
   Status exclude(const SlurmJob& job);
   Status take_spares(const SlurmJob& job);
   Status tie(const SlurmJob& job);
-  Result<Step> untie(const SlurmJob& job);
+  Result<Step> untie(const SlurmJob& job, Progress after);
+  [[nodiscard]] bool is_put_back_tied(const SlurmJob& job) const;
+  Result<Step> untie_alone(const SlurmJob& job);
   void mark(const SlurmJob& job);
   Status run(std::vector<std::string> argv);
 

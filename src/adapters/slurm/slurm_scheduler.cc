@@ -150,7 +150,7 @@ void SlurmScheduler::read_topology() {
   topology_read_at_ = now;
 }
 
-void SlurmScheduler::add_nodes(std::vector<SlurmNode> nodes, ClusterView& view) {
+void SlurmScheduler::add_nodes(std::vector<SlurmNode>&& nodes, ClusterView& view) {
   std::set<std::string, std::less<>> maintenance;
   std::set<std::string, std::less<>> spare_reservation;
   const auto text = command_.run({"scontrol", "-o", "show", "reservation"});

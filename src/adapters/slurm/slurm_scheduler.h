@@ -45,7 +45,7 @@ class SlurmScheduler final : public Scheduler {
   Result<std::vector<Value>> read(const std::vector<std::string>& argv, Parse parse,
                                   AsText as_text);
   void read_topology();
-  void add_nodes(std::vector<SlurmNode> nodes, ClusterView& view);
+  void add_nodes(std::vector<SlurmNode>&& nodes, ClusterView& view);
   void add_attempts(const std::vector<SlurmJob>& jobs, ClusterView& view);
   void add_forgotten(const std::map<std::string, Attempt, std::less<>>& listed);
   void remember_ended(Attempt attempt, Instant now);

@@ -212,6 +212,36 @@ TEST_F(SlurmTies, ATiedJobThatWaitsAgainIsUntiedAndNoMore) {
   EXPECT_TRUE(run(act())->retryable) << "it would wait tied, later";
 }
 
+/// n1 was returned since; a sibling that started there and one that waits are none of the act's any
+/// more.
+TEST_F(SlurmTies, TheArrayOfATaskThatIsUntiedLateIsLeftAlone) {
+  run_tied();
+  FakeSlurm::Job& task = job();
+  task.shown = "6_1";
+  task.array = "6";
+  task.tasks = "1";
+  task.state = "PENDING";
+  task.restart = 2;
+  slurm_.nodes["n1"].state = "IDLE";
+  slurm_.jobs["8"] = {.number = "8",
+                      .shown = "6_2",
+                      .array = "6",
+                      .tasks = "2",
+                      .excluded = "n9",
+                      .nodes = "n[1-4]"};
+  slurm_.jobs["9"] = {.number = "9",
+                      .shown = "6_3",
+                      .array = "6",
+                      .tasks = "3",
+                      .state = "PENDING",
+                      .excluded = "n9"};
+  Action late = act();
+  late.subject = Subject::of_job("6_1");
+  late.attempt->job = "6_1";
+  EXPECT_DONE(run(late));
+  EXPECT_EQ(slurm_.log, std::vector<std::string>{"scontrol update jobid=6_1 ReqNodeList="});
+}
+
 /// The controller is killed before or after each command, and a node is taken from the tied job.
 TEST_F(SlurmTies, AControllerThatIsKilledLeavesNoJobTied) {
   for (const bool taken : {false, true}) {
