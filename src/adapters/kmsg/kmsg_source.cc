@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -15,8 +14,9 @@
 namespace faultline {
 namespace {
 
-constexpr std::size_t record_bytes_max =
-    8192;  // the kernel's own limit of one record (CONSOLE_EXT_LOG_MAX)
+/// More than any ring holds: a kernel that writes faster than we read must not hold up the start.
+/// What is left is taken for news, of which the reader drops what is old by its time.
+constexpr std::size_t skipped_records_max = 1'000'000;
 
 class RealDevice final : public KmsgDevice {
  public:
@@ -86,22 +86,27 @@ Status KmsgSource::open() {
                         : "")};
   }
   opened_ = true;
+  device_->seek_to_start();
   // After a reboot everything in the ring is younger than what an earlier run saw. Without an
   // earlier run it is old news.
-  if (last_ || resume_other_boot_) {
-    device_->seek_to_start();
-  } else {
-    device_->seek_to_end();
-  }
+  if (!last_ && !resume_other_boot_) skip_ring();
   return ok_status();
 }
 
-Result<std::vector<Chunk>> KmsgSource::poll(std::size_t bytes_max) {
-  FAULTLINE_TRY(open());
-  std::vector<Chunk> chunks;
-  std::array<char, record_bytes_max> buffer{};
-  std::size_t bytes = 0;
-  while (bytes < bytes_max) {
+/// Reads past what is there: where the ring ends, the kernel tells only by its last record, and a
+/// run that is killed before there is another one must leave the next run a cursor.
+void KmsgSource::skip_ring() {
+  RecordBuffer buffer{};
+  for (std::size_t i = 0; i < skipped_records_max; ++i) {
+    const std::string_view record = next_record(buffer);
+    if (record.empty()) break;
+    if (const auto sequence = sequence_of(record)) last_ = sequence;
+  }
+  overrun_ = false;
+}
+
+std::string_view KmsgSource::next_record(RecordBuffer& buffer) {
+  for (;;) {
     const ssize_t got = device_->read(buffer.data(), buffer.size());
     if (got == -EINTR) continue;
     if (got == -EPIPE) {
@@ -115,9 +120,20 @@ Result<std::vector<Chunk>> KmsgSource::poll(std::size_t bytes_max) {
       device_->seek_to_end();
       continue;
     }
-    if (got <= 0) break;
-    bytes += static_cast<std::size_t>(got);
-    take_record(std::string_view(buffer.data(), static_cast<std::size_t>(got)), chunks);
+    if (got <= 0) return {};
+    return {buffer.data(), static_cast<std::size_t>(got)};
+  }
+}
+
+Result<std::vector<Chunk>> KmsgSource::poll(std::size_t bytes_max) {
+  FAULTLINE_TRY(open());
+  std::vector<Chunk> chunks;
+  RecordBuffer buffer{};
+  for (std::size_t bytes = 0; bytes < bytes_max;) {
+    const std::string_view record = next_record(buffer);
+    if (record.empty()) break;
+    bytes += record.size();
+    take_record(record, chunks);
   }
   return chunks;
 }

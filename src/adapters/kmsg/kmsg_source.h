@@ -4,10 +4,13 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "agent/ports.h"
 
@@ -40,14 +43,21 @@ class KmsgSource final : public LogSource {
   void resume(std::string_view cursor) override;
 
  private:
+  static constexpr std::size_t record_bytes_max =
+      8192;  // the kernel's own limit of one record (CONSOLE_EXT_LOG_MAX)
+  using RecordBuffer = std::array<char, record_bytes_max>;
+
   Status open();
+  void skip_ring();
+  /// "" if there is none now.
+  std::string_view next_record(RecordBuffer& buffer);
   void take_record(std::string_view record, std::vector<Chunk>& chunks);
 
   std::string boot_id_;
   std::unique_ptr<KmsgDevice> device_;
   bool opened_ = false;
   bool resume_other_boot_ = false;     // the whole ring is news
-  std::optional<std::uint64_t> last_;  // sequence number of the last record taken
+  std::optional<std::uint64_t> last_;  // sequence number of the last record taken or skipped
   bool overrun_ = false;
 };
 

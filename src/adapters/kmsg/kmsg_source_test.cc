@@ -46,6 +46,23 @@ class FakeDevice final : public KmsgDevice {
   std::uint64_t next_ = 0;
 };
 
+/// A kernel that writes faster than anybody reads.
+class EndlessDevice final : public KmsgDevice {
+ public:
+  int open() override { return 0; }
+  ssize_t read(char* buffer, std::size_t) override {
+    const std::string record = "3," + std::to_string(next_++) + ",1000,-;x\n";
+    std::copy(record.begin(), record.end(), buffer);
+    return static_cast<ssize_t>(record.size());
+  }
+  void seek_to_start() override {}
+  void seek_to_end() override {}
+  [[nodiscard]] int descriptor() const override { return -1; }
+
+ private:
+  std::uint64_t next_ = 1;
+};
+
 KmsgSource source(Ring& ring, const std::string& boot = "boot-1") {
   return KmsgSource(boot, std::make_unique<FakeDevice>(ring));
 }
@@ -65,7 +82,7 @@ TEST(Kmsg, FirstStartReadsOnlyWhatIsNew) {
   ring.add(1, "old");
   auto kmsg = source(ring);
   EXPECT_EQ(read(kmsg), "");
-  EXPECT_EQ(kmsg.cursor(), "");
+  EXPECT_EQ(kmsg.cursor(), "boot-1:1");
   ring.add(2, "new");
   const auto chunks = kmsg.poll(1 << 20);
   ASSERT_EQ(chunks->size(), 1U);
@@ -83,6 +100,45 @@ TEST(Kmsg, APollForNoBytesTakesThePlaceAndReadsNothing) {
   ring.add(2, "new");
   EXPECT_TRUE(kmsg.poll(0)->empty());
   EXPECT_EQ(read(kmsg), "2 ");
+}
+
+TEST(Kmsg, KilledBeforeItsFirstRecordItFindsItsPlaceAgain) {
+  Ring ring;
+  for (std::uint64_t i = 70; i <= 90; ++i) ring.add(i, "old");
+  auto killed = source(ring);
+  EXPECT_TRUE(killed.poll(0)->empty());
+  ring.add(91, "while nobody reads");
+  auto kmsg = source(ring);
+  kmsg.resume(killed.cursor());
+  std::string gaps;
+  EXPECT_EQ(read(kmsg, &gaps), "91 ");
+  EXPECT_EQ(gaps, "");
+}
+
+TEST(Kmsg, WhatWasOverwrittenBeforeTheFirstStartIsNoGap) {
+  Ring ring;
+  for (const std::uint64_t i : {70, 71, 80, 90}) ring.add(i, "old");
+  auto kmsg = source(ring);
+  EXPECT_TRUE(kmsg.poll(0)->empty());
+  ring.add(91, "new");
+  std::string gaps;
+  EXPECT_EQ(read(kmsg, &gaps), "91 ");
+  EXPECT_EQ(gaps, "");
+}
+
+TEST(Kmsg, AKernelThatNeverEndsDoesNotHoldUpTheStart) {
+  KmsgSource kmsg("boot-1", std::make_unique<EndlessDevice>());
+  EXPECT_TRUE(kmsg.poll(0)->empty());
+  EXPECT_EQ(kmsg.cursor(), "boot-1:1000000");
+}
+
+TEST(Kmsg, KilledBeforeItsFirstRecordAfterARebootItTakesTheWholeRing) {
+  Ring ring;
+  for (std::uint64_t i = 1; i <= 3; ++i) ring.add(i, "x");
+  auto killed = source(ring, "boot-2");
+  killed.resume("boot-1:9000");
+  EXPECT_TRUE(killed.poll(0)->empty());
+  EXPECT_EQ(killed.cursor(), "") << "the state keeps what it has";
 }
 
 TEST(Kmsg, ResumesInTheSameBoot) {
