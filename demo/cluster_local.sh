@@ -15,7 +15,7 @@ start_cluster_and_faultline() {
 
 submit_training() { # CHECKPOINTS STEPS [OPTIONS OF 'local submit'...]; prints the job
   local checkpoints=$1 steps=$2; shift 2
-  "$FAULTLINE" local submit --state "$local_state" --nodes "${node_count:-4}" "$@" -- \
+  "$FAULTLINE" local submit --state "$local_state" --nodes "4" "$@" -- \
     "$here/demo/local_job.sh" "$FAULTLINE run --log-dir $work/rank-logs --" \
     "$TRAIN_LM" --checkpoint-dir "$checkpoints" --steps "$steps" --checkpoint-every 10 --step-ms-min 100 --fault-file "$work/faults"
 }

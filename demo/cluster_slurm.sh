@@ -18,7 +18,7 @@ start_cluster_and_faultline() {
 submit_training() { # CHECKPOINTS STEPS [SBATCH OPTIONS...]; prints the job
   local checkpoints=$1 steps=$2; shift 2
   (cd "$work" && CHECKPOINTS=$checkpoints FAULTLINE_RUN="$FAULTLINE run --log-dir $work/rank-logs --" \
-    sbatch --parsable --nodes="${node_count:-4}" --output="$work/job-%A-%a.out" "$@" "$here/tests/e2e/train_mpi.sbatch" \
+    sbatch --parsable --nodes=4 --output="$work/job-%A-%a.out" "$@" "$here/tests/e2e/train_mpi.sbatch" \
     --steps "$steps" --checkpoint-every 10 --step-ms-min 100 --fault-file "$work/faults")
 }
 nodes_of() { job_nodes "$1"; } # JOB

@@ -70,7 +70,6 @@ class LogReader {
  private:
   struct Log {
     std::unique_ptr<LogSource> source;
-    EventSource kind = EventSource::job_log;
     Origin origin;
     std::optional<LogDecoder> decoder = {};  // none before the first read
     std::string incarnation = {};

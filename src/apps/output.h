@@ -41,7 +41,8 @@ class Table {
 /// (a full disk, a closed descriptor) is told by finish_output.
 void print(const std::string& text);
 void print(const nlohmann::json& json);
-/// In the width of the terminal, or of COLUMNS; whole into a pipe or a file.
+/// In the width of the terminal, or of COLUMNS where that is set; else whole, into a pipe or a
+/// file.
 void print(const Table& table);
 
 /// A file that is opened must not take the number of a closed standard descriptor, and then what is

@@ -40,7 +40,7 @@ struct Notice {
   Verdict verdict;                  // the one behind what the title says
   std::vector<Decision> decisions;  // on all verdicts of the incident
   std::vector<Outcome> outcomes;
-  std::vector<Outcome> dry_runs;  // of the decisions that ask: the commands that would be run
+  std::vector<Outcome> dry_runs;  // where nothing is run by itself: the commands that would be
   std::string next_step;
 };
 /// Called from one thread; must return within its own deadline.
