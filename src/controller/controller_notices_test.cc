@@ -80,5 +80,26 @@ TEST_F(ControllerNoticesTest, ANextLifeTellsNothingTwiceAndGoesOnWithTheSameInci
   EXPECT_EQ(told_.all().size(), 1U);
 }
 
+TEST_F(ControllerNoticesTest, ARestartTellsNothingThatIsSilencedAndTheEndOfTheSilenceDoes) {
+  std::string silenced;
+  run(
+      [&](Controller& controller, FakeCluster&) {
+        const auto answer = ask(controller, "ann", RequestKind::silence, "n3 2h new cable");
+        silenced = answer->substr(answer->rfind("s-"));
+        EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
+      },
+      [&](Store& store, FakeCluster&) { return store.decisions({})->size() >= 2; });
+  run(
+      [&](Controller& controller, FakeCluster&) {
+        // The judge answers one at a time, and looks at what is to be told in between.
+        EXPECT_TRUE(ask(controller, "ann", RequestKind::silence, "n8 2h fan").ok());
+        EXPECT_TRUE(ask(controller, "ann", RequestKind::unsilence, silenced).ok());
+      },
+      [&](Store&, FakeCluster&) { return !told_.all().empty(); });
+  ASSERT_EQ(told_.all().size(), 1U);
+  EXPECT_EQ(told_.all().front().title,
+            "n3 drained: " + catalog_.cause("gpu.fell_off_bus")->summary);
+}
+
 }  // namespace
 }  // namespace faultline

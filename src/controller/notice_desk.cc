@@ -22,6 +22,7 @@ struct Account {
     std::string state;
   };
   std::vector<Act> acts;
+  bool to_be_told = false;  // some decision is no mere hold
   bool under_way = false;
   Notice notice;
 };
@@ -88,9 +89,9 @@ std::string summary_of(const Catalog& catalog, const std::string& id) {
   return cause == nullptr ? id : cause->summary;
 }
 
-bool is_acted_on(const Decision& decision) {
-  return decision.action.kind != ActionKind::notify &&
-         (decision.ruling == Ruling::act || wants_dry_run(decision));
+/// What is held is nobody's news: it was silenced, or is not sure enough.
+bool is_told_of(const Decision& decision) {
+  return decision.ruling == Ruling::act || wants_dry_run(decision);
 }
 
 class Accountant {
@@ -119,7 +120,9 @@ class Accountant {
     if (!decisions) return decisions.error();
     for (const auto& decision : *decisions) {
       notice.decisions.push_back(decision);
-      if (is_acted_on(decision)) FAULTLINE_TRY(take_act(**verdict, decision));
+      if (!is_told_of(decision)) continue;
+      account_.to_be_told = true;
+      if (decision.action.kind != ActionKind::notify) FAULTLINE_TRY(take_act(**verdict, decision));
     }
     return ok_status();
   }
@@ -191,6 +194,7 @@ Result<bool> NoticeDesk::tell(IncidentBook& book, const std::string& id, bool wa
   if (incident == nullptr) return true;
   auto account = Accountant(store_, *incident).account();
   if (!account) return account.error();
+  if (!account->to_be_told) return true;
   if (account->under_way && !waited) return false;
   Account& told = account.value();
   if (write_news(catalog_, told)) {

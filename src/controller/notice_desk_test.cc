@@ -139,6 +139,29 @@ TEST_F(NoticeDeskOnFault, WithoutAnActTheFaultItselfIsTold) {
   EXPECT_EQ(titles(), Titles{"n3" + lost_});
 }
 
+TEST_F(NoticeDeskOnFault, WhatIsHeldIsToldOnceItIsNot) {
+  const auto told = [&](Ruling ruling, Reason reason) {
+    Decision decision = decide("v-1", ActionKind::notify, Subject::of_gpu("n3", "0000:41:00"));
+    decision.ruling = ruling;
+    decision.reason = reason;
+    EXPECT_TRUE(store_->put_decision(decision).ok());
+    return titles(now + notice_wait);
+  };
+  decide("v-1", ActionKind::drain_node, Subject::of_node("n3"), Ruling::hold);
+  for (const Reason reason : {Reason::silenced, Reason::not_confirmed, Reason::evidence_incomplete})
+    EXPECT_EQ(told(Ruling::hold, reason), Titles{});
+  EXPECT_EQ(told(Ruling::deny, Reason::denied_by_person), Titles{});
+  EXPECT_EQ(told(Ruling::act, Reason::all_guards_passed), Titles{"n3" + lost_});
+}
+
+TEST_F(NoticeDeskOnFault, InModeObserveTheFaultIsTold) {
+  Decision decision = decide("v-1", ActionKind::notify, Subject::of_gpu("n3", "0000:41:00"));
+  decision.ruling = Ruling::hold;
+  decision.reason = Reason::mode_observe;
+  EXPECT_TRUE(store_->put_decision(decision).ok());
+  EXPECT_EQ(titles(), Titles{"n3" + lost_});
+}
+
 TEST_F(NoticeDeskOnFault, AnActThatFailedAndIsDoneInTheEndIsNews) {
   const auto drained = drain("v-1");
   came(drained, OutcomeStatus::failed, true);
