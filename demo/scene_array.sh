@@ -29,7 +29,6 @@ wait_until 60 left_bad 2 || give_up "task 2 did not fail"
 
 excluded() { exclusion_of "$(task 2)" "$bad"; }
 wait_until 60 excluded || { ask verdicts --all; ask actions --all; give_up "task 2 was not put back without $bad"; }
-timeline_line "$(exclusion_of "$(task 2)" "$bad")" "task 2 put back without $bad: $(cause_of_exclusion "$(task 2)")"
 for number in 2 3; do
   wait_until 240 is_completed "$(task $number)" || give_up "task $number did not end: $(state_of "$(task $number)")"
   pass_if "task $number ran to its end without $bad" eval "! on_bad $(task $number)"
@@ -37,5 +36,10 @@ done
 
 drained_ok() { node_out_of_service "$bad" && drained_by_faultline "$bad"; }
 wait_until 60 drained_ok || { ask verdicts --all; ask actions --all; give_up "$bad was not drained"; }
-timeline_of_drain "$bad"
+printf '\n    time line\n'
+{
+  timeline_line "$(exclusion_of "$(task 2)" "$bad")" "task 2 put back without $bad: $(cause_of_exclusion "$(task 2)")"
+  timeline_of_drain "$bad"
+} | sort -g
+printf '\n'
 pass_match "$bad was drained, and why names the witness" "(was completed|goes on) without $bad" <(ask why "$(drain_of "$bad")")
