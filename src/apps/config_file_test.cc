@@ -95,7 +95,7 @@ TEST_F(ConfigFile, ItNamesNoOtherFile) {
 
 TEST_F(ConfigFile, WhatIsNoTomlIsAnErrorWithItsLine) {
   EXPECT_THAT(read("mode = \"act\"\nplain = \n"), testing::StartsWith("serve.toml:2: "));
-  EXPECT_THAT(read(std::string("mode = \"a\x00b\"", 12)), testing::StartsWith("serve.toml:1: "));
+  EXPECT_THAT(read(std::string("mode = \"a\0b\"", 12)), testing::StartsWith("serve.toml:1: "));
   EXPECT_THAT(read(std::string((1 << 20) + 1, '#')), HasSubstr("longer than"));
   ServeOptions options;
   CLI::App app;
