@@ -116,14 +116,15 @@ std::span<const OpenFault> Judge::same_cause(const Verdict& verdict) const {
   return {begin, end};
 }
 
-VerdictId Judge::other_fault(const Verdict& verdict) const {
+VerdictId Judge::other_fault(const Verdict& verdict, Instant now) const {
   const std::string& node = verdict.subject.node;
   const auto clean = clean_since_.find(node);
   const auto stands = [&](const Verdict& other) {
     const Cause* cause = catalog_.cause(other.cause);
     return other.id != verdict.id && other.status == VerdictStatus::confirmed &&
-           concerns_node(other.subject) && other.subject.node == node && cause != nullptr &&
-           concerns_node(cause->remedy) && has_independent_witness(other) &&
+           now - other.updated_at <= limits_.repeat_window && concerns_node(other.subject) &&
+           other.subject.node == node && cause != nullptr && concerns_node(cause->remedy) &&
+           has_independent_witness(other) &&
            (clean == clean_since_.end() || clean->second < other.since);
   };
   for (const auto& [id, other] : last_)
@@ -150,7 +151,7 @@ void Judge::decide_one(const Verdict& verdict, const ClusterView& view, ActionHi
                           tests_,
                           same_cause(verdict),
                           clean_since_,
-                          drain_stands(verdict, view) ? other_fault(verdict) : VerdictId{}};
+                          drain_stands(verdict, view) ? other_fault(verdict, now) : VerdictId{}};
   for (auto& decision : decide(input)) {
     const auto before = decided_.find(decision.id);
     if (before != decided_.end()) {

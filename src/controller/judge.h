@@ -52,8 +52,9 @@ class Judge {
                   Instant now, Judgement& judgement);
   [[nodiscard]] std::span<const OpenFault> same_cause(const Verdict& verdict) const;
   /// A confirmed verdict but this one that asks for something on its node, and that the node has
-  /// not outlived: "" if there is none.
-  [[nodiscard]] VerdictId other_fault(const Verdict& verdict) const;
+  /// not outlived: "" if there is none. Beyond the repeat window nothing is known of either, as
+  /// after a restart.
+  [[nodiscard]] VerdictId other_fault(const Verdict& verdict, Instant now) const;
   void forget_old(Instant now);
 
   const Catalog& catalog_;

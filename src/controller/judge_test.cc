@@ -63,6 +63,13 @@ class JudgeTest : public ::testing::Test {
     }
   }
 
+  bool returns(Instant now) {
+    view_.taken_at = now;
+    for (const auto& decision : judge_.evaluate(view_, history_, now).decisions)
+      if (decision.action.kind == ActionKind::return_node) return decision.ruling == Ruling::act;
+    return false;
+  }
+
   ClusterView view_;
   ActionHistory history_;
   std::vector<std::string> drained_;
@@ -119,12 +126,6 @@ TEST_F(JudgeTest, ANodeGoesBackOnceTheLastFaultIsTakenBack) {
   judge_.observe(fell_off_bus("n3", t0));
   look(t0);
   ASSERT_EQ(drained_, std::vector<std::string>{"n3"});
-  const auto returns = [&](Instant now) {
-    view_.taken_at = now;
-    for (const auto& decision : judge_.evaluate(view_, history_, now).decisions)
-      if (decision.action.kind == ActionKind::return_node) return decision.ruling == Ruling::act;
-    return false;
-  };
   Verdict drained = last_verdict_;
   drained.status = VerdictStatus::cleared;
   Verdict other = drained;
@@ -143,6 +144,22 @@ TEST_F(JudgeTest, ANodeGoesBackOnceTheLastFaultIsTakenBack) {
   other.status = VerdictStatus::cleared;
   judge_.remember(other, {});
   EXPECT_TRUE(returns(t0 + seconds{1201}));
+}
+
+TEST_F(JudgeTest, AFaultOlderThanTheRepeatWindowHoldsNoReturnUpAsAfterARestart) {
+  const Duration window = catalog().policy().limits.repeat_window;
+  judge_.observe(fell_off_bus("n3", t0));
+  look(t0);
+  ASSERT_EQ(drained_, std::vector<std::string>{"n3"});
+  Verdict other = last_verdict_;
+  other.id = "v-other";
+  other.cause = "gpu.ecc_uncorrectable";
+  judge_.remember(other, {});
+  Verdict cleared = last_verdict_;
+  cleared.status = VerdictStatus::cleared;
+  judge_.remember(cleared, {});
+  EXPECT_FALSE(returns(t0 + window));
+  EXPECT_TRUE(returns(t0 + window + seconds{1}));
 }
 
 TEST_F(JudgeTest, ARackIsRuledOnBeforeItsNodes) {
