@@ -71,7 +71,7 @@ Status Controller::start() {
   for (const auto& state : *states) node_states_[state.node] = state;
   resume_watch();
   FAULTLINE_TRY(replay(now));
-  FAULTLINE_TRY(resume_outcomes());
+  FAULTLINE_TRY(resume_outcomes(now));
   FAULTLINE_TRY(settle_open(Work::nodes));
   for (const Work work : all_work)
     FAULTLINE_TRY(resume_decided(work, now - options_.limits.repeat_window));
@@ -83,6 +83,7 @@ Status Controller::start() {
 }
 
 void Controller::stop() {
+  if (threads_.empty()) return;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -92,6 +93,7 @@ void Controller::stop() {
   wake_notify_.notify_all();
   wake_poll_.notify_all();
   threads_.clear();
+  tell_the_rest();
 }
 
 Status Controller::take_events(const std::string& node, std::vector<Event> events) {

@@ -75,7 +75,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
 
   /// Settles open intents, replays the recent past into the detectors, then starts the threads.
   Status start();
-  /// Stops the threads; an act that is running is waited for.
+  /// Stops the threads; an act that is running is waited for, and for a moment what is on its way
+  /// to people.
   void stop();
 
   Status take_events(const std::string& node, std::vector<Event> events) override;
@@ -91,7 +92,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
  private:
   void resume_watch();
   Status replay(Instant now);
-  Result<std::vector<Verdict>> replay_verdicts(Instant since);
+  Result<std::vector<Verdict>> replay_verdicts(Instant since, Instant now);
   Status replay_running_attempts(Instant since);
   Status replay_events(Instant since, Instant now, const std::vector<Verdict>& verdicts);
   /// Puts in line what was decided and not begun. On the thread that does the work, or before it.
@@ -106,8 +107,9 @@ class Controller final : public AgentIngress, public OperatorIngress {
   /// Settles every intent of this work without a final outcome, by asking. On the thread that does
   /// the work when it is idle; those on nodes before anything else, too.
   Status settle_open(Work work);
-  /// Killed between an outcome and what follows from it: the node's state, the result as an event.
-  Status resume_outcomes();
+  /// Killed between an outcome and what follows from it: the node's state, the result as an event,
+  /// and that people are told.
+  Status resume_outcomes(Instant now);
   void poll_loop();
   void judge_loop();
   void work_loop(Work work);
@@ -156,6 +158,10 @@ class Controller final : public AgentIngress, public OperatorIngress {
   /// Has the judge look at what people are to be told of this decision's incident.
   void tell(const Decision& decision);
   void tell_people(const std::vector<VerdictId>& verdicts, Instant now);
+  void notify(const Notice& notice);
+  void store_delivered();
+  /// When the threads have ended.
+  void tell_the_rest();
   /// Moves a node on from the states as they are now; `next` is called under the lock.
   void move_node(const std::function<std::optional<NodeState>(const NodeStates&)>& next);
   void enqueue(Decision decision);
@@ -192,9 +198,9 @@ class Controller final : public AgentIngress, public OperatorIngress {
   SchedulerWatch watch_;    // poll thread only, after start
   DrainWatch drain_watch_;  // of the polling thread
   StrayDrains stray_drains_;
-  IncidentBook incidents_;   // judge thread only, after start
-  NoticeDesk notice_desk_;   // judge thread only, after start
-  ActionHistory history_;    // judge thread only, after start
+  IncidentBook incidents_;           // judge thread only, after start
+  NoticeDesk notice_desk_;           // judge thread only, after start
+  ActionHistory history_;            // judge thread only, after start
   ClusterView judged_view_;  // judge thread only: its copy of view_ with the node states in it
   std::uint64_t judged_view_version_ = 0;
 

@@ -13,6 +13,8 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t notices_max = 1000;
+/// How long a stop waits for what is on its way to people; the next life tells the rest.
+constexpr Duration flush_wait = std::chrono::seconds{2};
 /// How often, while there is nothing else to do, outcomes that are unknown are asked for again.
 constexpr auto settle_interval = std::chrono::seconds{5};
 
@@ -204,24 +206,43 @@ void Controller::tell(const Decision& decision) {
 }
 
 void Controller::tell_people(const std::vector<VerdictId>& verdicts, Instant now) {
+  if (notifier_ == nullptr) return;
+  store_delivered();
   for (const auto& verdict : verdicts) {
     if (const Incident* incident = incidents_.of(verdict)) notice_desk_.look_at(incident->id, now);
   }
-  auto notices = notice_desk_.due(incidents_, now);
-  if (!notices) return note_store(notices.error(), "notices");
-  for (auto& notice : *notices) {
-    const Incident incident = notice.incident;
-    {
-      const std::lock_guard lock(mutex_);
-      if (notices_.size() >= notices_max) {
-        notices_.pop_front();
-        counters_.add("controller_notices_dropped_total");
-      }
-      notices_.push_back(std::move(notice));
-      wake_notify_.notify_one();
+  auto due = notice_desk_.due(incidents_, now);
+  note_read(due.trouble, "notices");
+  const std::lock_guard lock(mutex_);
+  for (auto& notice : due.notices) {
+    if (notices_.size() >= notices_max) {
+      notices_.pop_front();
+      counters_.add("controller_notices_dropped_total");
     }
-    note_store(store_.put_incident(incident), "incident");
+    notices_.push_back(std::move(notice));
+    wake_notify_.notify_one();
   }
+}
+
+/// Only now: of what a killed controller had merely sent off nobody knows whether it came.
+void Controller::store_delivered() {
+  for (const auto& delivered : notifier_->take_delivered()) {
+    if (const auto incident = incidents_.told(delivered))
+      note_store(store_.put_incident(*incident), "incident");
+  }
+}
+
+void Controller::notify(const Notice& notice) {
+  const auto sent = notifier_->notify(notice);
+  counters_.add(sent ? "controller_notices_total" : "controller_notices_failed_total");
+}
+
+void Controller::tell_the_rest() {
+  if (notifier_ == nullptr) return;
+  tell_people(std::exchange(to_tell_, {}), clock_.now());
+  for (const auto& notice : std::exchange(notices_, {})) notify(notice);
+  notifier_->flush(flush_wait);
+  store_delivered();
 }
 
 void Controller::notify_loop() {
@@ -234,8 +255,7 @@ void Controller::notify_loop() {
       notice = std::move(notices_.front());
       notices_.pop_front();
     }
-    const auto told = notifier_->notify(notice);
-    counters_.add(told ? "controller_notices_total" : "controller_notices_failed_total");
+    notify(notice);
   }
 }
 

@@ -110,8 +110,9 @@ TEST_F(ControllerClearedTest, ANodeThatAPersonDrainedMeanwhileIsLeftAlone) {
       },
       [&](Store& store, FakeCluster&) { return cleared(store); });
   // What a next life comes to is the same.
-  run([&](Controller&, FakeCluster& cluster) { cluster.drained_as("n3", "bad fan"); },
-      [&](Store&, FakeCluster&) { return told_.all().size() >= 1; });
+  earlier_reason_ = "bad fan";
+  run([&](Controller& controller, FakeCluster&) { let_judge_look(controller); },
+      [&](Store& store, FakeCluster&) { return !return_decision(store); });
   EXPECT_FALSE(FakeCluster(folder_ / "cluster", clock_).did("return_node node:n3"));
 }
 

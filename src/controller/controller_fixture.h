@@ -109,6 +109,7 @@ class FakeCluster final : public Scheduler, public Actuator {
   }
   [[nodiscard]] bool did(const std::string& line) const { return times(line) > 0; }
 
+  std::string earlier_reason = "faultline:a-x test";  // of the drains of earlier lives
   std::function<void(const Action&)> before_execute = [](const Action&) {};
   std::function<void(const Action&)> after_execute = [](const Action&) {};
   std::atomic<bool> down{false};    // views fail
@@ -124,7 +125,7 @@ class FakeCluster final : public Scheduler, public Actuator {
   std::string reason_of(const std::string& node) {
     const std::lock_guard lock(mutex_);
     const auto reason = reasons_.find(node);
-    return reason == reasons_.end() ? "faultline:a-x test" : reason->second;
+    return reason == reasons_.end() ? earlier_reason : reason->second;
   }
   std::filesystem::path file_;
   const Clock& clock_;
@@ -139,17 +140,27 @@ class Told final : public Notifier {
  public:
   Status notify(const Notice& notice) override {
     const std::lock_guard lock(mutex_);
+    if (lost) return ok_status();  // it never arrives
     notices_.push_back(notice);
+    delivered_.push_back(notice.incident);
     return ok_status();
   }
+  std::vector<Incident> take_delivered() override {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(delivered_, {});
+  }
+  bool flush(Duration /*deadline*/) override { return true; }
   [[nodiscard]] std::vector<Notice> all() const {
     const std::lock_guard lock(mutex_);
     return notices_;
   }
 
+  std::atomic<bool> lost{false};
+
  private:
   mutable std::mutex mutex_;
   std::vector<Notice> notices_;
+  std::vector<Incident> delivered_;
 };
 
 class ControllerTest : public ::testing::Test {
@@ -203,6 +214,15 @@ class ControllerTest : public ::testing::Test {
     return event;
   }
 
+  /// Until the judge has ruled on all that it heard, and looked at what people are to be told: it
+  /// answers once in each round.
+  static void let_judge_look(Controller& controller) {
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE(eventually(
+          [&] { return ask(controller, "ann", RequestKind::silence, "n8 2h new fan").ok(); }));
+    }
+  }
+
   /// Runs a controller until `done`; the store and cluster stay.
   void run(const std::function<void(Controller&, FakeCluster&)>& act,
            const std::function<bool(Store&, FakeCluster&)>& done) {
@@ -210,6 +230,7 @@ class ControllerTest : public ::testing::Test {
     ASSERT_TRUE(store.ok());
     FakeCluster cluster(folder_ / "cluster", clock_);
     cluster.nodes = nodes_;
+    if (!earlier_reason_.empty()) cluster.earlier_reason = earlier_reason_;
     Controller controller(catalog_, **store, cluster, cluster, &told_, clock_, counters_, options_);
     ASSERT_TRUE(controller.start().ok());
     act(controller, cluster);
@@ -224,6 +245,7 @@ class ControllerTest : public ::testing::Test {
   Catalog catalog_;
   ControllerOptions options_;
   int nodes_ = 9;
+  std::string earlier_reason_;
 };
 
 }  // namespace faultline

@@ -24,11 +24,18 @@ class ControllerNoticesTest : public ControllerTest {
     event.id = make_event_id(event);
     return event;
   }
-  static bool has_verdict_of_job(Store& store) {
-    const auto verdicts = store.verdicts({});
-    return verdicts && std::any_of(verdicts->begin(), verdicts->end(), [](const Verdict& verdict) {
-             return verdict.attempt && verdict.subject.node == "n3";
-           });
+  /// And a page about it would be out.
+  void expect_verdict_of_job_and_a_look(Controller& controller) {
+    const auto store = Store::open(folder_ / "faultline.db", Access::read_only);
+    EXPECT_TRUE(eventually([&] {
+      const auto verdicts = (*store)->verdicts({});
+      return verdicts &&
+             std::any_of(verdicts->begin(), verdicts->end(), [&](const Verdict& verdict) {
+               return verdict.attempt && verdict.subject.node == "n3" &&
+                      !(*store)->decisions_of_verdict(verdict.id)->empty();
+             });
+    }));
+    let_judge_look(controller);
   }
 };
 
@@ -38,8 +45,9 @@ TEST_F(ControllerNoticesTest, AFaultAndTheJobThatFailsByItAreOneIncidentAndOnePa
         EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok());
         EXPECT_TRUE(eventually([&] { return cluster.did("requeue_excluding job:7"); }));
         EXPECT_TRUE(controller.take_events("n3", {rank_died()}).ok());
+        expect_verdict_of_job_and_a_look(controller);
       },
-      [&](Store& store, FakeCluster&) { return has_verdict_of_job(store); });
+      [&](Store& store, FakeCluster&) { return store.open_intents()->empty(); });
   const auto store = Store::open(folder_ / "faultline.db", Access::read_only);
   ASSERT_TRUE(store.ok());
   const auto incidents = (*store)->incidents({});
@@ -73,11 +81,34 @@ TEST_F(ControllerNoticesTest, ANextLifeTellsNothingTwiceAndGoesOnWithTheSameInci
   run(
       [&](Controller& controller, FakeCluster&) {
         EXPECT_TRUE(controller.take_events("n3", {fault, rank_died()}).ok());
+        expect_verdict_of_job_and_a_look(controller);
       },
-      [&](Store& store, FakeCluster&) { return has_verdict_of_job(store); });
+      [&](Store& store, FakeCluster&) { return store.open_intents()->empty(); });
   const auto store = Store::open(folder_ / "faultline.db", Access::read_only);
   EXPECT_EQ((*store)->incidents({})->size(), 1U);
   EXPECT_EQ(told_.all().size(), 1U);
+}
+
+TEST_F(ControllerNoticesTest, WhatDidNotReachPeopleIsToldByTheNextLifeAndByNoneAfterIt) {
+  const std::string title = "n3 drained: " + catalog_.cause("gpu.fell_off_bus")->summary;
+  told_.lost = true;
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
+      [&](Store& store, FakeCluster&) {
+        return counters_.get("controller_notices_total") == 1 && store.open_intents()->empty();
+      });
+  const auto told = [&] {
+    const auto store = Store::open(folder_ / "faultline.db", Access::read_only);
+    return (*store)->incidents({})->front().told;
+  };
+  EXPECT_EQ(told(), std::vector<std::string>{});
+  told_.lost = false;
+  run([](Controller&, FakeCluster&) {}, [&](Store&, FakeCluster&) { return !told_.all().empty(); });
+  EXPECT_EQ(told().size(), 3U) << "the fault, the drain and the requeue";
+  run([&](Controller& controller, FakeCluster&) { let_judge_look(controller); },
+      [](Store&, FakeCluster&) { return true; });
+  ASSERT_EQ(told_.all().size(), 1U);
+  EXPECT_EQ(told_.all().front().title, title);
 }
 
 TEST_F(ControllerNoticesTest, ARestartTellsNothingThatIsSilencedAndTheEndOfTheSilenceDoes) {
@@ -91,8 +122,7 @@ TEST_F(ControllerNoticesTest, ARestartTellsNothingThatIsSilencedAndTheEndOfTheSi
       [&](Store& store, FakeCluster&) { return store.decisions({})->size() >= 2; });
   run(
       [&](Controller& controller, FakeCluster&) {
-        // The judge answers one at a time, and looks at what is to be told in between.
-        EXPECT_TRUE(ask(controller, "ann", RequestKind::silence, "n8 2h fan").ok());
+        let_judge_look(controller);
         EXPECT_TRUE(ask(controller, "ann", RequestKind::unsilence, silenced).ok());
       },
       [&](Store&, FakeCluster&) { return !told_.all().empty(); });

@@ -21,16 +21,11 @@ constexpr const char* nodes_seen_at_value = "scheduler.nodes_seen_at";
 
 Status Controller::replay(Instant now) {
   const Instant since = now - options_.limits.repeat_window;
-  const auto verdicts = replay_verdicts(since);
+  const auto verdicts = replay_verdicts(since, now);
   if (!verdicts) return verdicts.error();
   const auto incidents = store_.incidents({open_verdicts_max, since});
   if (!incidents) return incidents.error();
-  for (const auto& incident : *incidents) {
-    incidents_.restore(incident, *verdicts);
-    // Killed before people were told; of what is older nobody wants to be woken.
-    if (notifier_ != nullptr && now - incident.opened_at <= options_.limits.verdict_age_max)
-      notice_desk_.look_at(incident.id, now);
-  }
+  for (const auto& incident : *incidents) incidents_.restore(incident, *verdicts);
   // What counts within the window may rest on a failure up to a window before it.
   const Instant heard_since = since - options_.limits.repeat_window;
   FAULTLINE_TRY(replay_running_attempts(heard_since));
@@ -38,14 +33,19 @@ Status Controller::replay(Instant now) {
 }
 
 /// What was judged and done already. Returns the verdicts, oldest first.
-Result<std::vector<Verdict>> Controller::replay_verdicts(Instant since) {
+Result<std::vector<Verdict>> Controller::replay_verdicts(Instant since, Instant now) {
   auto verdicts = store_.verdicts({open_verdicts_max, since});
   if (!verdicts) return verdicts.error();
   for (const auto& verdict : *verdicts) {
     const auto decisions = store_.decisions_of_verdict(verdict.id);
     if (!decisions) return decisions.error();
     judge_.remember(verdict, *decisions);
-    for (const auto& decision : *decisions) rulings_.decision(decision);
+    for (const auto& decision : *decisions) {
+      rulings_.decision(decision);
+      // Killed before people heard of it; of what is older nobody wants to be woken.
+      if (is_told_of(decision) && now - decision.decided_at <= options_.limits.verdict_age_max)
+        tell(decision);
+    }
   }
   for (const auto& entry : history_.entries) {
     if (entry.outcome) rulings_.outcome(*entry.outcome);
@@ -160,15 +160,20 @@ Result<bool> Controller::to_be_resumed(const Decision& decision) {
   return !*record && still_stands(decision);
 }
 
-Status Controller::resume_outcomes() {
+Status Controller::resume_outcomes(Instant now) {
   for (const auto& entry : history_.entries) {
+    if (!entry.outcome) continue;
     const auto& node = entry.action.subject.node;
-    if (!entry.outcome || node.empty()) continue;
     const auto state = node_states_.find(node);
-    if (state != node_states_.end() && state->second.since >= entry.outcome->at) continue;
+    const bool followed =
+        node.empty() || (state != node_states_.end() && state->second.since >= entry.outcome->at);
+    const bool young = now - entry.outcome->at <= options_.limits.verdict_age_max;
+    if (followed && !young) continue;
     const auto decision = store_.decision(entry.action.decision);
     if (!decision) return decision.error();
-    if (*decision) follow(**decision, *entry.outcome);
+    if (!*decision) continue;
+    if (!followed) follow(**decision, *entry.outcome);
+    if (young) tell(**decision);
   }
   return ok_status();
 }

@@ -41,7 +41,7 @@ IncidentBook::Member IncidentBook::member_of(const Verdict& verdict) {
 }
 
 void IncidentBook::restore(const Incident& incident, std::span<const Verdict> verdicts) {
-  Entry entry{incident, {key_for(incident.attempt, incident.subject)}, {}};
+  Entry entry{incident, {key_for(incident.attempt, incident.subject)}, {}, incident.told};
   for (const auto& id : incident.verdicts) {
     entry.members[id];
     incident_of_[id] = incident.id;
@@ -97,7 +97,7 @@ IncidentBook::Entry& IncidentBook::open(const Verdict& verdict, Instant now) {
   incident.subject = verdict.subject;
   incident.cause = verdict.cause;
   Entry& entry = entries_[incident.id];
-  entry = {std::move(incident), {}, {}};
+  entry = {std::move(incident), {}, {}, {}};
   return entry;
 }
 
@@ -157,14 +157,24 @@ const Incident* IncidentBook::of(const VerdictId& verdict) const {
   return entry == nullptr ? nullptr : &entry->incident;
 }
 
-const Incident* IncidentBook::find(const std::string& id) const {
+std::optional<Incident> IncidentBook::as_said(const std::string& id) const {
   const auto entry = entries_.find(id);
-  return entry == entries_.end() ? nullptr : &entry->second.incident;
+  if (entry == entries_.end()) return std::nullopt;
+  Incident incident = entry->second.incident;
+  incident.told = entry->second.said;
+  return incident;
 }
 
-void IncidentBook::told(const Incident& incident) {
+void IncidentBook::say(const Incident& incident) {
   const auto entry = entries_.find(incident.id);
-  if (entry != entries_.end()) entry->second.incident.told = incident.told;
+  if (entry != entries_.end()) entry->second.said = incident.told;
+}
+
+std::optional<Incident> IncidentBook::told(const Incident& incident) {
+  const auto entry = entries_.find(incident.id);
+  if (entry == entries_.end()) return std::nullopt;
+  entry->second.incident.told = incident.told;
+  return entry->second.incident;
 }
 
 void IncidentBook::let_go_beyond_limit() {

@@ -30,11 +30,15 @@ class IncidentBook {
   std::optional<Incident> add(const Verdict& verdict, Instant now);
   /// The node was given back: those of it that were open, closed now.
   std::vector<Incident> close_of_node(const std::string& node, Instant now);
-  /// That of the verdict, and that with this id; nullptr if it was let go.
+  /// That of the verdict; nullptr if it was let go.
   [[nodiscard]] const Incident* of(const VerdictId& verdict) const;
-  [[nodiscard]] const Incident* find(const std::string& id) const;
-  /// People heard this of it.
-  void told(const Incident& incident);
+  /// That with this id, with what is on its way to people as told; nothing if it was let go.
+  [[nodiscard]] std::optional<Incident> as_said(const std::string& id) const;
+  /// This of it is on its way to people. It counts as told once they have it: the next life says
+  /// what they do not.
+  void say(const Incident& incident);
+  /// People have this of it. Returns it, unless it was let go.
+  std::optional<Incident> told(const Incident& incident);
 
  private:
   /// What ties a later verdict to one that is in.
@@ -49,6 +53,7 @@ class IncidentBook {
     Incident incident;
     std::set<std::string> keys;
     std::map<VerdictId, Member> members;
+    std::vector<std::string> said;  // what was told, and what is on its way
   };
   enum class Tie { none, key, moment, evidence };  // the later the stronger
   static Tie tie(const Entry& entry, const Verdict& verdict, const std::string& key,

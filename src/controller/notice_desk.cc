@@ -89,11 +89,6 @@ std::string summary_of(const Catalog& catalog, const std::string& id) {
   return cause == nullptr ? id : cause->summary;
 }
 
-/// What is held is nobody's news: it was silenced, or is not sure enough.
-bool is_told_of(const Decision& decision) {
-  return decision.ruling == Ruling::act || wants_dry_run(decision);
-}
-
 class Accountant {
  public:
   Accountant(Store& store, const Incident& incident) : store_(store) {
@@ -184,39 +179,42 @@ bool write_news(const Catalog& catalog, Account& account) {
 
 }  // namespace
 
+bool is_told_of(const Decision& decision) {
+  return decision.ruling == Ruling::act || wants_dry_run(decision);
+}
+
 void NoticeDesk::look_at(const std::string& incident, Instant now) {
   waiting_.try_emplace(incident, Waiting{now}).first->second.looked_at = true;
 }
 
 Result<bool> NoticeDesk::tell(IncidentBook& book, const std::string& id, bool waited,
                               std::vector<Notice>& notices) {
-  const Incident* incident = book.find(id);
-  if (incident == nullptr) return true;
+  const auto incident = book.as_said(id);
+  if (!incident) return true;
   auto account = Accountant(store_, *incident).account();
   if (!account) return account.error();
   if (!account->to_be_told) return true;
   if (account->under_way && !waited) return false;
   Account& told = account.value();
   if (write_news(catalog_, told)) {
-    book.told(told.notice.incident);
+    book.say(told.notice.incident);
     notices.push_back(std::move(told.notice));
   }
   return true;
 }
 
-Result<std::vector<Notice>> NoticeDesk::due(IncidentBook& book, Instant now) {
-  std::vector<Notice> notices;
-  std::optional<Error> trouble;
+NoticeDesk::Due NoticeDesk::due(IncidentBook& book, Instant now) {
+  Due due;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     Waiting& waiting = it->second;
     const bool waited = now - waiting.since >= notice_wait;
     const bool look = std::exchange(waiting.looked_at, false) || waited;
-    const Result<bool> over = look ? tell(book, it->first, waited, notices) : Result<bool>(false);
-    if (!over) trouble = over.error();
+    const Result<bool> over =
+        look ? tell(book, it->first, waited, due.notices) : Result<bool>(false);
+    if (!over) due.trouble = over.error();
     it = over && *over ? waiting_.erase(it) : std::next(it);
   }
-  if (trouble && notices.empty()) return *trouble;
-  return notices;
+  return due;
 }
 
 }  // namespace faultline

@@ -19,16 +19,23 @@ namespace faultline {
 /// The deadline of a requeue. A node's test may take longer, and is news of its own.
 inline constexpr Duration notice_wait = std::chrono::minutes{1};
 
+/// What is held is nobody's news: it was silenced, or is not sure enough.
+bool is_told_of(const Decision& decision);
+
 class NoticeDesk {
  public:
+  struct Due {
+    std::vector<Notice> notices;
+    Status trouble = ok_status();  // of the store; what it concerns is left for later
+  };
   /// Both must outlive the desk.
   NoticeDesk(const Catalog& catalog, Store& store) : catalog_(catalog), store_(store) {}
 
   /// Something about the incident was decided, or came of it.
   void look_at(const std::string& incident, Instant now);
-  /// What is to be told now; `book` has it as heard, and so have the notices' incidents, to be
-  /// stored. An error of the store leaves what it concerns for later.
-  Result<std::vector<Notice>> due(IncidentBook& book, Instant now);
+  /// What is to be told now; `book` has it as said. The notices' incidents have it as told, to be
+  /// stored once people have them.
+  Due due(IncidentBook& book, Instant now);
 
  private:
   struct Waiting {

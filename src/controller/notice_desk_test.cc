@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "controller/forwarding_store.h"
 #include "store/dry_run.h"
 
 namespace faultline {
@@ -74,11 +75,12 @@ class NoticeDeskTest : public ::testing::Test {
   }
   std::vector<std::string> titles(Instant at = now) {
     std::vector<std::string> titles;
-    const auto notices = desk_->due(book_, at);
-    EXPECT_TRUE(notices.ok());
-    for (const auto& notice : *notices) {
+    const auto due = desk_->due(book_, at);
+    EXPECT_TRUE(due.trouble.ok());
+    for (const auto& notice : due.notices) {
       titles.push_back(notice.title);
-      EXPECT_TRUE(store_->put_incident(notice.incident).ok());
+      if (!arrives_) continue;
+      EXPECT_TRUE(store_->put_incident(*book_.told(notice.incident)).ok());
     }
     return titles;
   }
@@ -88,6 +90,7 @@ class NoticeDeskTest : public ::testing::Test {
   Catalog catalog_;
   std::unique_ptr<Store> store_;
   IncidentBook book_;
+  bool arrives_ = true;  // what is told
   std::unique_ptr<NoticeDesk> desk_;
 };
 
@@ -198,6 +201,33 @@ TEST_F(NoticeDeskOnFault, WhatWasTakenBackBeforeItBeganIsNotWaitedFor) {
   EXPECT_EQ(titles(), Titles{"n3" + lost_});
 }
 
+class UnreadableVerdict final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Result<std::optional<Verdict>> verdict(const VerdictId& id) override {
+    if (id == "v-2" && broken) return Error{ErrorCode::unavailable, "disk I/O error"};
+    return store_.verdict(id);
+  }
+  bool broken = true;
+};
+
+TEST_F(NoticeDeskOnFault, WhatTheStoreCannotSayIsAnErrorBesideWhatItCanAndIsToldLater) {
+  UnreadableVerdict store(*store_);
+  desk_ = std::make_unique<NoticeDesk>(catalog_, store);
+  Verdict other = conclude("v-2");
+  other.subject.node = "n5";
+  other.evidence = {"e-2"};
+  book_ = {};
+  book_.add(*store_->verdict("v-1").value(), now);
+  book_.add(other, now);
+  for (const VerdictId id : {"v-1", "v-2"}) decide(id, ActionKind::notify, other.subject);
+  const auto due = desk_->due(book_, now);
+  EXPECT_EQ(due.notices.size(), 1U);
+  EXPECT_FALSE(due.trouble.ok());
+  store.broken = false;
+  EXPECT_EQ(titles(now + notice_wait).size(), 1U);
+}
+
 TEST_F(NoticeDeskOnFault, TheNextLifeTellsWhatWasNotTold) {
   const auto drained = drain("v-1");
   came(drained, OutcomeStatus::done);
@@ -208,6 +238,11 @@ TEST_F(NoticeDeskOnFault, TheNextLifeTellsWhatWasNotTold) {
     desk_->look_at(incident.id, now);
     return titles();
   };
+  arrives_ = false;
+  EXPECT_EQ(titles(), Titles{"n3 drained" + lost_});
+  desk_->look_at(book_.of("v-1")->id, now);
+  EXPECT_EQ(titles(), Titles{}) << "not twice in one life";
+  arrives_ = true;
   EXPECT_EQ(next_life(*book_.of("v-1")), Titles{"n3 drained" + lost_});
   const auto stored = store_->incidents({});
   ASSERT_TRUE(stored && stored->size() == 1);

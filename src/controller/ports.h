@@ -43,11 +43,17 @@ struct Notice {
   std::vector<Outcome> dry_runs;  // where nothing is run by itself: the commands that would be
   std::string next_step;
 };
-/// Called from one thread; must return within its own deadline.
+/// notify() is called from one thread, the rest from any.
 class Notifier {
  public:
   virtual ~Notifier() = default;
+  /// ok: it is on its way. Must return within its own deadline.
   virtual Status notify(const Notice& notice) = 0;
+  /// The incidents of the notices that have reached people since the last call, as those notices
+  /// have them, in order.
+  virtual std::vector<Incident> take_delivered() = 0;
+  /// Waits until nothing is on its way any more, and not longer than this.
+  virtual bool flush(Duration deadline) = 0;
 };
 
 /// What `faultline run` is told about its attempt, relayed by the node's agent.

@@ -44,13 +44,14 @@ Status check_url(const std::string& url) {
 class WebhookNotifier::Target {
  public:
   Target(WebhookTarget target, std::string secret, const WebhookOptions& options, Rng rng,
-         const Clock& clock, Counters& counters)
+         const Clock& clock, Counters& counters, Deliveries& deliveries)
       : target_(std::move(target)),
         secret_(std::move(secret)),
         options_(options),
         rng_(rng),
         clock_(clock),
         counters_(counters),
+        deliveries_(deliveries),
         thread_([this] { work(); }) {}
   ~Target() {
     {
@@ -64,35 +65,34 @@ class WebhookNotifier::Target {
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
 
-  void put(const Notice& notice) {
+  void put(std::uint64_t number, const Notice& notice) {
     std::string body = notice_body(target_.format, notice);
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= options_.waiting_max) {
-      waiting_.pop_front();
       counters_.add("webhook_notices_dropped_total");
+      deliveries_.end(waiting_.front().number, false);
+      waiting_.pop_front();
     }
-    waiting_.push_back(std::move(body));
+    waiting_.push_back({number, std::move(body)});
     changed_.notify_all();
   }
 
-  bool flush(Duration deadline) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, deadline, [this] { return waiting_.empty() && !busy_; });
-  }
-
  private:
+  struct Waiting {
+    std::uint64_t number;  // of the delivery
+    std::string body;
+  };
+
   void work() {
     for (;;) {
       std::unique_lock lock(mutex_);
-      busy_ = false;
-      changed_.notify_all();
       changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
       if (stopping_) return;
-      const std::string body = std::move(waiting_.front());
+      const Waiting next = std::move(waiting_.front());
       waiting_.pop_front();
-      busy_ = true;
       lock.unlock();
-      deliver(body);
+      const bool delivered = deliver(next.body);
+      if (delivered || !stopping()) deliveries_.end(next.number, delivered);
     }
   }
 
@@ -115,19 +115,26 @@ class WebhookNotifier::Target {
     return request;
   }
 
-  void deliver(const std::string& body) {
+  bool deliver(const std::string& body) {
     Backoff backoff(options_.backoff_first, options_.backoff_longest, Rng(rng_.next()));
     for (int attempt = 1; !stopping(); ++attempt) {
       counters_.add("webhook_posts_total");
       const PostResult result = post(request_for(body));
-      if (result.delivered) return counters_.add("webhook_notices_delivered_total");
+      if (result.delivered) {
+        counters_.add("webhook_notices_delivered_total");
+        return true;
+      }
       counters_.add("webhook_posts_failed_total");
       if (stopping()) break;  // the transfer was ended by us
-      if (!result.retryable || attempt >= options_.attempts_max) return give_up(result, attempt);
+      if (!result.retryable || attempt >= options_.attempts_max) {
+        give_up(result, attempt);
+        return false;
+      }
       const Duration asked = std::min(result.retry_after, options_.retry_after_longest);
       pause(std::max(asked, backoff.next()));
     }
     counters_.add("webhook_notices_dropped_total");
+    return false;
   }
 
   void give_up(const PostResult& result, int attempts) {
@@ -154,10 +161,10 @@ class WebhookNotifier::Target {
   Rng rng_;
   const Clock& clock_;
   Counters& counters_;
+  Deliveries& deliveries_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::string> waiting_;
-  bool busy_ = false;
+  std::deque<Waiting> waiting_;
   bool stopping_ = false;
   std::thread thread_;  // last: it uses all of the above
 };
@@ -207,21 +214,17 @@ Result<std::unique_ptr<WebhookNotifier>> WebhookNotifier::create(const WebhookOp
       if (!read) return read.error();
       secret = std::move(read).value();
     }
-    notifier->targets_.push_back(std::make_unique<Target>(
-        std::move(target), std::move(secret), options, Rng(rng.next()), clock, counters));
+    notifier->targets_.push_back(std::make_unique<Target>(std::move(target), std::move(secret),
+                                                          options, Rng(rng.next()), clock, counters,
+                                                          notifier->deliveries_));
   }
   return notifier;
 }
 
 Status WebhookNotifier::notify(const Notice& notice) {
-  for (const auto& target : targets_) target->put(notice);
+  const auto number = deliveries_.begin(notice.incident, targets_.size());
+  for (const auto& target : targets_) target->put(number, notice);
   return ok_status();
-}
-
-bool WebhookNotifier::flush(Duration deadline) {
-  bool all = true;
-  for (const auto& target : targets_) all = target->flush(deadline) && all;
-  return all;
 }
 
 }  // namespace faultline

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/webhook/deliveries.h"
 #include "adapters/webhook/notice_body.h"
 #include "base/clock.h"
 #include "base/counters.h"
@@ -50,19 +51,20 @@ class WebhookNotifier final : public Notifier {
   /// counters must outlive it.
   static Result<std::unique_ptr<WebhookNotifier>> create(const WebhookOptions& options,
                                                          const Clock& clock, Counters& counters);
-  /// What still waits is dropped and counted.
+  /// What still waits is dropped and counted; it was not delivered.
   ~WebhookNotifier() override;
 
   /// ok: it is in line for every target. Never blocks.
   Status notify(const Notice& notice) override;
-  /// True once nothing waits or is on its way; false if that took longer than `deadline`. For a
-  /// program about to end.
-  bool flush(Duration deadline);
+  /// Of a notice that every target has or has given up, if one has it.
+  std::vector<Incident> take_delivered() override { return deliveries_.take_delivered(); }
+  bool flush(Duration deadline) override { return deliveries_.wait_until_over(deadline); }
 
  private:
   class Target;
   WebhookNotifier();
-  std::vector<std::unique_ptr<Target>> targets_;
+  Deliveries deliveries_;
+  std::vector<std::unique_ptr<Target>> targets_;  // last: they use all of the above
 };
 
 }  // namespace faultline

@@ -218,6 +218,35 @@ TEST_F(Webhook, AnAnswerThatDoesNotComeIsAnAttempt) {
   EXPECT_EQ(counters.get("webhook_notices_given_up_total"), 1U);
 }
 
+TEST_F(Webhook, AnIncidentIsDeliveredOnceATargetHasItAndNoneWaits) {
+  httplib::Server silent;
+  const int port = silent.bind_to_any_port("127.0.0.1");
+  Receiver receiver({200});
+  Receiver refusing({404});
+  {
+    auto sender = notifier({{receiver.url}, {refusing.url}});
+    Notice notice = notice_of();
+    notice.incident.told = {"notify"};
+    EXPECT_TRUE(sender->take_delivered().empty());
+    ASSERT_TRUE(sender->notify(notice).ok());
+    ASSERT_TRUE(sender->flush(long_enough));
+    EXPECT_EQ(sender->take_delivered(), std::vector{notice.incident});
+    EXPECT_TRUE(sender->take_delivered().empty()) << "once";
+  }
+  auto given_up = notifier({{refusing.url}});
+  ASSERT_TRUE(given_up->notify(notice_of()).ok());
+  ASSERT_TRUE(given_up->flush(long_enough));
+  EXPECT_TRUE(given_up->take_delivered().empty());
+  auto hanging = notifier({{"http://127.0.0.1:" + std::to_string(port)}, {receiver.url}});
+  ASSERT_TRUE(hanging->notify(notice_of()).ok());
+  {
+    std::unique_lock lock(receiver.mutex);
+    receiver.changed.wait(lock, [&] { return receiver.requests.size() == 2; });
+  }
+  EXPECT_FALSE(hanging->flush(milliseconds{1}));
+  EXPECT_TRUE(hanging->take_delivered().empty()) << "one does not have it yet";
+}
+
 TEST_F(Webhook, TheOldestIsDroppedWhenTheLineIsFull) {
   httplib::Server silent;
   const int port = silent.bind_to_any_port("127.0.0.1");
@@ -228,6 +257,7 @@ TEST_F(Webhook, TheOldestIsDroppedWhenTheLineIsFull) {
   // One may be on its way; the line holds two; the rest is gone.
   EXPECT_GE(counters.get("webhook_notices_dropped_total"), 7U);
   EXPECT_LE(counters.get("webhook_notices_dropped_total"), 8U);
+  EXPECT_TRUE(sender->take_delivered().empty());
 }
 
 TEST_F(Webhook, SlackIsOneEscapedText) {
