@@ -131,6 +131,8 @@ class Controller final : public AgentIngress, public OperatorIngress {
                                            const std::string& daemon_id_before);
   bool reopen_drain(const NodeState& state);
   void reopen_half_done(const std::vector<ActionId>& acts);
+  bool reopen_half_done(const ActionId& id);
+  void note_unknown_act(const ActionId& id);
   /// The next look at the open intents is now.
   void settle_soon(Work work);
   void judge_once();
@@ -198,6 +200,7 @@ class Controller final : public AgentIngress, public OperatorIngress {
   SchedulerWatch watch_;    // poll thread only, after start
   DrainWatch drain_watch_;  // of the polling thread
   StrayDrains stray_drains_;
+  std::set<ActionId> unknown_acts_;  // of the polling thread: shown half done, not in the store
   IncidentBook incidents_;           // judge thread only, after start
   NoticeDesk notice_desk_;           // judge thread only, after start
   ActionHistory history_;            // judge thread only, after start
