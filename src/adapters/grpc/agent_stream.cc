@@ -46,15 +46,21 @@ void AgentStream::read() {
   // An agent that does not read its answers is not listened to until it does: the line stays short.
   reading_paused_ = answers_.size() >= answers_waiting_max;
   if (reading_paused_) return loop_.counters.add("grpc_streams_not_read_total");
+  listening_ = true;
+  listening_since_ = loop_.clock.monotonic();
   ++pending_;
   in_.Clear();
   io_.Read(&in_, &on_read_);
 }
 
+Duration AgentStream::heard_at() const {
+  return listening_ ? listening_since_ : loop_.clock.monotonic();
+}
+
 void AgentStream::read_done(bool ok) {
   if (finishing_) return;
   if (!ok) return finish(grpc::Status::OK);
-  heard_at_ = loop_.clock.monotonic();
+  listening_ = false;
   const auto body = in_.body_case();
   if (node_.empty() != (body == v1::AgentMessage::kHello)) {
     return finish(refusal(grpc::StatusCode::INVALID_ARGUMENT,
@@ -142,9 +148,9 @@ bool AgentStream::work(std::function<void()> job, WorkerPool::Line line) {
 
 void AgentStream::work_done(bool) {
   if (finishing_) return;
+  read();  // before the answer: who has it counts as heard until then, and no longer
   if (work_answer_) answer(std::move(*work_answer_));
   work_answer_.reset();
-  if (!finishing_) read();
 }
 
 void AgentStream::give_rulings(std::uint64_t cursor, const std::vector<RulingReport>& reports) {

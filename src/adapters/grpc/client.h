@@ -44,14 +44,13 @@ class GrpcUplink final : public Uplink {
   GrpcUplink(GrpcUplinkOptions options, const Clock& clock, Rng rng, Counters& counters);
   ~GrpcUplink() override;
 
+  void introduce(const AgentIdentity& who) override;
   /// ok: every event is durable at the controller, or will never be taken (counted, and told
   /// through `warn`). unavailable: no connection; deadline_exceeded: no answer in time, the stream
   /// was given up; exhausted: the controller has too much to do. permission_denied: it will not
   /// have us, or we not it; not_found: our own files are not there; conflict: they do not fit, or
-  /// another agent speaks in the node's name. While
-  /// the wait after a failure lasts, its error is given again. In all of these, send the same
-  /// events again later.
-  void introduce(const AgentIdentity& who) override;
+  /// another agent speaks in the node's name. While the wait after a failure lasts, its error is
+  /// given again. In all of these, send the same events again later.
   Status send(const std::vector<Event>& events, Duration deadline) override;
   Status heartbeat(Instant now, const CounterValues& counters) override;
   std::vector<Ruling> take_rulings() override;

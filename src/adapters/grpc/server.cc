@@ -25,12 +25,6 @@ gpr_timespec from_now(Duration duration) {
                       gpr_time_from_nanos(duration.count(), GPR_TIMESPAN));
 }
 
-std::string name_of(const AgentIdentity& agent) {
-  constexpr std::size_t bytes_max = 64;
-  return "host " + printable(agent.host, bytes_max) + ", boot " +
-         printable(agent.boot_id, bytes_max) + ", state of " + printable(agent.state, bytes_max);
-}
-
 }  // namespace
 
 Result<std::shared_ptr<grpc::ServerCredentials>> ServerLoop::credentials() const {
@@ -130,6 +124,7 @@ void ServerLoop::tick() {
     return;
   }
   for (const auto& [id, stream] : streams_) stream->tick(last_tick_);
+  drop_speakers();
   poll_rulings();
 }
 
@@ -181,58 +176,7 @@ void ServerLoop::release_call(std::uint64_t id) {
   if (node) ended_calls_.push_back(std::move(node.mapped()));
 }
 
-std::optional<grpc::Status> ServerLoop::refuse_rival(const std::string& node,
-                                                     const AgentIdentity& who) {
-  const auto it = by_node_.find(node);
-  if (it == by_node_.end() || who.state.empty()) return std::nullopt;
-  const auto ids = it->second;  // a stream that is finished leaves the list
-  for (const std::uint64_t id : ids) {
-    AgentStream& other = *streams_.at(id);
-    if (other.identity() == who || other.identity().state.empty()) continue;
-    const Duration silent = clock.monotonic() - other.heard_at();
-    if (silent < options.agent_silence_max) {
-      counters.add("grpc_rivals_refused_total");
-      say_rival(node, who, other.identity());
-      return refusal(grpc::StatusCode::ALREADY_EXISTS,
-                     "another agent speaks for '" + node + "': " + name_of(other.identity()) +
-                         "; stop one of the two, or give this one the --node of its own node");
-    }
-    other.finish(refusal(grpc::StatusCode::ABORTED, "another agent speaks for '" + node + "'"));
-  }
-  return std::nullopt;
-}
-
-/// Once: it is tried again every few seconds.
-void ServerLoop::say_rival(const std::string& node, const AgentIdentity& who,
-                           const AgentIdentity& speaker) {
-  if (!options.warn || std::exchange(rivals_said_[node], who) == who) return;
-  options.warn("two agents speak for '" + node + "': " + name_of(speaker) + " is heard, " +
-               name_of(who) +
-               " is refused as long as that one lives; stop one of the two, or "
-               "correct its --node");
-}
-
-void ServerLoop::greeted(const std::string& node, std::uint64_t id) {
-  counters.add("grpc_streams_opened_total");
-  auto& ids = by_node_[node];
-  ids.push_back(id);
-  if (ids.size() <= streams_per_node_max) return;
-  counters.add("grpc_streams_replaced_total");
-  const auto it = streams_.find(ids.front());
-  FAULTLINE_CHECK(it != streams_.end());
-  it->second->finish(refusal(grpc::StatusCode::ABORTED, "'" + node + "' has opened newer streams"));
-}
-
-void ServerLoop::forget(const std::string& node, std::uint64_t id) {
-  const auto it = by_node_.find(node);
-  if (it == by_node_.end()) return;
-  std::erase(it->second, id);
-  if (!it->second.empty()) return;
-  by_node_.erase(it);
-  rivals_said_.erase(node);
-}
-
-void ServerLoop::warn(const std::string& text) { say(text, last_warning_, warn_interval); }
+bool ServerLoop::warn(const std::string& text) { return say(text, last_warning_, warn_interval); }
 
 void ServerLoop::hear(const std::string& text) {
   if (!listening_) {  // it ends in one error of ours
@@ -248,13 +192,14 @@ void ServerLoop::hear(const std::string& text) {
   say(shown, last_complaint_, complaint_interval);
 }
 
-void ServerLoop::say(const std::string& text, std::optional<Duration>& last, Duration interval) {
-  if (!options.warn) return;
+bool ServerLoop::say(const std::string& text, std::optional<Duration>& last, Duration interval) {
+  if (!options.warn) return false;
   const std::lock_guard lock(warn_mutex_);
   const Duration now = clock.monotonic();
-  if (last && now - *last < interval) return;
+  if (last && now - *last < interval) return false;
   last = now;
   options.warn(text);
+  return true;
 }
 
 void ServerLoop::wake(Step& step) {

@@ -28,9 +28,12 @@ struct GrpcServerOptions {
   std::size_t streams_max = 16384;
   Duration ruling_poll = std::chrono::milliseconds{100};
   Duration hello_deadline = std::chrono::seconds{10};
-  /// An agent that has said nothing for so long, of one heartbeat a second, no longer keeps another
-  /// one of its node's name out: it is the ghost of a node that lost its power.
+  /// A stream on which nothing came for so long, of one heartbeat a second, does not keep out the
+  /// agent of a later boot of the same host: it is the ghost of a node that lost its power.
   Duration agent_silence_max = std::chrono::seconds{10};
+  /// Any other agent gets a node's name only so long after the last word of the one that had it:
+  /// who drops its stream, because we were too slow to answer, is back by then.
+  Duration name_kept = std::chrono::minutes{1};
   /// What an operator of the controller should see: who was refused, and why. Called from any
   /// thread, at most once a second.
   std::function<void(const std::string&)> warn = {};

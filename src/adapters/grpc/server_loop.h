@@ -59,7 +59,8 @@ class AgentStream {
   void give_rulings(std::uint64_t cursor, const std::vector<RulingReport>& reports);
   void tick(Duration now);
   [[nodiscard]] const AgentIdentity& identity() const { return identity_; }
-  [[nodiscard]] Duration heard_at() const { return heard_at_; }
+  /// Now, unless we listen: what the agent says meanwhile waits for us.
+  [[nodiscard]] Duration heard_at() const;
   [[nodiscard]] bool open() const { return opened_at_.has_value(); }
   /// Its node, or "" until Hello and after the end.
   [[nodiscard]] const std::string& node() const { return node_; }
@@ -93,11 +94,12 @@ class AgentStream {
   Peer peer_;
   std::string node_;
   AgentIdentity identity_;
-  Duration heard_at_{0};
+  Duration listening_since_{0};
   std::optional<Duration> opened_at_;  // empty while it waits for a call
   std::uint64_t cursor_ = 0;
   int pending_ = 0;  // operations that have not come back; at 0 the stream is over
   bool writing_ = false;
+  bool listening_ = false;
   bool reading_paused_ = false;
   bool finishing_ = false;
   grpc::Status status_;
@@ -159,7 +161,8 @@ class ServerLoop {
   /// Destroys it once the step that is running has returned.
   void release_stream(std::uint64_t id);
   void release_call(std::uint64_t id);
-  /// The refusal of an agent in whose node's name another one speaks. One that is silent is ended.
+  /// The refusal of an agent in whose node's name another one speaks. Who was silent for long
+  /// enough is ended.
   std::optional<grpc::Status> refuse_rival(const std::string& node, const AgentIdentity& who);
   /// Of several streams of a node the newest stay: an agent that restarted must not be shut out by
   /// its own ghost.
@@ -169,7 +172,8 @@ class ServerLoop {
     return streams_.size() > options.streams_max + 1;
   }  // one waits for a call
   [[nodiscard]] bool stopping() const { return stopping_; }
-  void warn(const std::string& text);
+  /// False if it was not said, since another warning was just before.
+  bool warn(const std::string& text);
   /// Lets `step` run on the loop's thread. Called on a worker; nothing that the step may destroy is
   /// touched afterwards.
   void wake(Step& step);
@@ -196,12 +200,22 @@ class ServerLoop {
     bool running = false;
   };
 
+  /// The agent that speaks for a node, or did until a moment ago.
+  struct Speaker {
+    std::deque<std::uint64_t> streams;  // of agents of an older program as well
+    AgentIdentity who;                  // of one that tells it; the last one
+    Duration heard_at{0};               // in the streams that ended
+    std::deque<std::string> rivals_said;
+  };
+
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials() const;
   Error cannot_listen() const;
-  void say_rival(const std::string& node, const AgentIdentity& who, const AgentIdentity& speaker);
+  std::vector<AgentStream*> streams_of(const Speaker& speaker);
+  grpc::Status refuse(const std::string& node, Speaker& speaker, const AgentIdentity& who);
+  void drop_speakers();
   /// What gRPC complains of, on any of its threads.
   void hear(const std::string& text);
-  void say(const std::string& text, std::optional<Duration>& last, Duration interval);
+  bool say(const std::string& text, std::optional<Duration>& last, Duration interval);
   /// After a listen that failed.
   void drain();
   void run();
@@ -220,8 +234,7 @@ class ServerLoop {
   std::map<std::uint64_t, std::unique_ptr<OperatorCall>> calls_;
   std::vector<std::unique_ptr<AgentStream>> ended_streams_;
   std::vector<std::unique_ptr<OperatorCall>> ended_calls_;
-  std::map<std::string, std::deque<std::uint64_t>, std::less<>> by_node_;
-  std::map<std::string, AgentIdentity, std::less<>> rivals_said_;  // by node, of those in by_node_
+  std::map<std::string, Speaker, std::less<>> speakers_;  // by node
   RulingPoll poll_;
   Step on_poll_{[this](bool) { deliver_rulings(); }};
   Duration last_tick_{0};

@@ -55,7 +55,7 @@ class Transport : public testing::Test {
     options.warn = [this](const std::string& text) { server_warnings.push_back(text); };
     if (change) change(options);
     auto started =
-        GrpcServer::start(options, controller, controller, system_clock, server_counters);
+        GrpcServer::start(options, controller, controller, *server_clock, server_counters);
     ASSERT_TRUE(started.ok()) << started.error().message;
     server = std::move(started).value();
     address = server->address();
@@ -91,6 +91,7 @@ class Transport : public testing::Test {
   std::string folder;
   std::string address;
   SystemClock system_clock;
+  const Clock* server_clock = &system_clock;
   ManualClock clock{SystemClock().now()};  // of the uplinks: waits pass when the test says so
   FakeController controller;
   Counters server_counters;
