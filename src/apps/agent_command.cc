@@ -138,9 +138,10 @@ class Agent {
       : options_(options), make_uplink_(make_uplink) {}
   Status start();
   void run() {
-    run_agent_loop(*runtime_, stop_requested, wake_pipe[0]);
+    if (door_) run_agent_loop(*runtime_, stop_requested, wake_pipe[0]);
     spdlog::info("stopping");
-    runtime_->stop(stop_limit);
+    // Asked to before it was ready, it must not compile signatures for a last look at the logs.
+    if (door_) runtime_->stop(stop_limit);
   }
 
  private:
@@ -212,9 +213,10 @@ Status Agent::start() {
   // The slow part of a first start: after the places of the logs were taken, so that no line is
   // lost, and before anybody can find the socket: a job that begins meanwhile must not wait for it.
   const auto cache = signature_cache();
-  FAULTLINE_TRY(prepare_signatures(
-      *catalog_, cache, signatures_command(catalog_folder(options_.catalog), cache), counters_));
-  return listen();
+  FAULTLINE_TRY(prepare_signatures(*catalog_, cache,
+                                   signatures_command(catalog_folder(options_.catalog), cache),
+                                   counters_, stop_requested));
+  return stop_requested ? ok_status() : listen();
 }
 
 Status Agent::place_logs() {

@@ -38,10 +38,11 @@ Status compile_all(const Catalog& catalog, const std::filesystem::path& cache, C
   return ok_status();
 }
 
-Status run_child(const std::vector<std::string>& child) {
+Status run_child(const std::vector<std::string>& child, const std::atomic<bool>& stop) {
   ProcessOptions limits;
   limits.deadline = compile_deadline;
   limits.output_bytes_max = child_output_bytes_max;
+  limits.stop = &stop;
   const auto ran = run_process(child, limits);
   if (!ran.ok()) return ran.error();
   if (ran->timed_out)
@@ -79,9 +80,12 @@ std::vector<std::string> signatures_command(const std::filesystem::path& catalog
 }
 
 Status prepare_signatures(const Catalog& catalog, const std::filesystem::path& cache,
-                          const std::vector<std::string>& child, Counters& counters) {
+                          const std::vector<std::string>& child, Counters& counters,
+                          const std::atomic<bool>& stop) {
   if (all_cached(catalog, cache)) return ok_status();
-  if (const Status ran = run_child(child); !ran.ok()) {
+  const Status ran = run_child(child, stop);
+  if (stop) return ok_status();
+  if (!ran.ok()) {
     counters.add("signature_child_failures_total");
     spdlog::warn("signatures are compiled by the agent itself, at some megabytes: {}",
                  ran.error().message);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -28,8 +29,10 @@ std::vector<std::string> signatures_command(const std::filesystem::path& catalog
 
 /// Makes sure that the cache has what an agent may need: nothing to do if it has, else `child` is
 /// run, and what it could not do is done here. invalid_argument if a pattern cannot be compiled.
-/// Counters: signature_child_failures_total, and those of SignatureDatabase::open.
+/// Once `stop` is true the child is killed and nothing is prepared: the caller ends. Counters:
+/// signature_child_failures_total, and those of SignatureDatabase::open.
 Status prepare_signatures(const Catalog& catalog, const std::filesystem::path& cache,
-                          const std::vector<std::string>& child, Counters& counters);
+                          const std::vector<std::string>& child, Counters& counters,
+                          const std::atomic<bool>& stop);
 
 }  // namespace faultline

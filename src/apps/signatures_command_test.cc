@@ -21,12 +21,13 @@ class SignaturesTest : public testing::Test {
   }
   ~SignaturesTest() override { fs::remove_all(folder_); }
   void prepare(const fs::path& cache, const std::vector<std::string>& child) {
-    EXPECT_TRUE(prepare_signatures(catalog_, cache, child, counters_).ok());
+    EXPECT_TRUE(prepare_signatures(catalog_, cache, child, counters_, stop_).ok());
   }
 
   fs::path folder_;
   Catalog catalog_;
   Counters counters_;
+  std::atomic<bool> stop_ = false;
 };
 
 TEST_F(SignaturesTest, WhatTheChildCompiledIsOnlyLoaded) {
@@ -51,6 +52,13 @@ TEST_F(SignaturesTest, WithoutAChildTheAgentCompilesItself) {
   }
   prepare(folder_ / "0", {"/bin/false"});
   EXPECT_EQ(counters_.get("signature_child_failures_total"), failures) << "the cache was written";
+}
+
+TEST_F(SignaturesTest, AskedToStopItWaitsForNoChildAndCompilesNothing) {
+  stop_ = true;
+  prepare(folder_ / "cache", {"/bin/sleep", "3600"});
+  EXPECT_EQ(counters_.get("signature_compiles_total"), 0U);
+  EXPECT_EQ(counters_.get("signature_child_failures_total"), 0U);
 }
 
 TEST_F(SignaturesTest, ACacheThatCannotBeWrittenIsSaidAndDoneWithout) {

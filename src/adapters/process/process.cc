@@ -184,7 +184,7 @@ class Supervision {
   Supervision(pid_t child, Pipe& out, Pipe& err, std::size_t bytes_max)
       : child_(child), out_(out), err_(err), bytes_max_(bytes_max) {}
 
-  bool wait_until(TimePoint end) {
+  bool wait_until(TimePoint end, const std::atomic<bool>* stop = nullptr) {
     for (;;) {
       read_pipes();
       if (has_ended(child_)) {
@@ -192,7 +192,7 @@ class Supervision {
         read_pipes();
         return true;
       }
-      if (SteadyClock::now() >= end) return false;
+      if (SteadyClock::now() >= end || (stop != nullptr && stop->load())) return false;
     }
   }
 
@@ -243,7 +243,7 @@ Result<ProcessResult> run_process(const std::vector<std::string>& argv,
   err.write.close();
 
   Supervision supervision(*child, out, err, options.output_bytes_max);
-  bool ended = supervision.wait_until(end);
+  bool ended = supervision.wait_until(end, options.stop);
   supervision.result.timed_out = !ended;
   if (!ended) {
     ::kill(-*child, SIGTERM);

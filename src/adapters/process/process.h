@@ -3,6 +3,7 @@
 // killed with its whole process group.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,7 @@ struct ProcessOptions {
   std::vector<std::string>
       inherit;            // names of variables that are taken over from our own environment, if set
   std::string directory;  // "" = "/"
+  const std::atomic<bool>* stop = nullptr;  // once it is true, the deadline is over
 };
 
 struct ProcessResult {

@@ -90,6 +90,17 @@ TEST(RunProcess, KillsTheWholeGroupAtTheDeadline) {
   EXPECT_TRUE(eventually([&] { return !process_runs(grandchild); }));
 }
 
+TEST(RunProcess, AskedToStopItEndsAsAtTheDeadline) {
+  std::atomic<bool> stop = false;
+  ProcessOptions options = with_deadline(std::chrono::hours{1});
+  options.stop = &stop;
+  EXPECT_FALSE(run({"true"}, options).timed_out);
+  stop = true;
+  const auto result = run({"sleep", "3600"}, options);
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_GT(result.exit_code, 128);
+}
+
 TEST(RunProcess, KillsWhatIgnoresTheTermSignal) {
   const auto result =
       run({"sh", "-c", "trap '' TERM; sleep 60; sleep 60"}, with_deadline(milliseconds{200}));
