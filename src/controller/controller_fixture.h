@@ -142,25 +142,31 @@ class Told final : public Notifier {
     const std::lock_guard lock(mutex_);
     if (lost) return ok_status();  // it never arrives
     notices_.push_back(notice);
-    delivered_.push_back(notice.incident);
+    (slow ? on_its_way_ : delivered_).push_back(notice.incident);
     return ok_status();
   }
   std::vector<Incident> take_delivered() override {
     const std::lock_guard lock(mutex_);
     return std::exchange(delivered_, {});
   }
-  bool flush(Duration /*deadline*/) override { return true; }
+  bool flush(Duration /*deadline*/) override {
+    const std::lock_guard lock(mutex_);
+    delivered_.insert(delivered_.end(), on_its_way_.begin(), on_its_way_.end());
+    on_its_way_.clear();
+    return true;
+  }
   [[nodiscard]] std::vector<Notice> all() const {
     const std::lock_guard lock(mutex_);
     return notices_;
   }
 
   std::atomic<bool> lost{false};
+  std::atomic<bool> slow{false};  // it arrives when it is waited for
 
  private:
   mutable std::mutex mutex_;
   std::vector<Notice> notices_;
-  std::vector<Incident> delivered_;
+  std::vector<Incident> delivered_, on_its_way_;
 };
 
 class ControllerTest : public ::testing::Test {

@@ -37,6 +37,20 @@ class ControllerNoticesTest : public ControllerTest {
     }));
     let_judge_look(controller);
   }
+  /// About the loss of a GPU of n3.
+  void lose_a_page() {
+    told_.lost = true;
+    run([&](Controller& controller,
+            FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
+        [&](Store& store, FakeCluster&) {
+          return counters_.get("controller_notices_total") == 1 && store.open_intents()->empty();
+        });
+    told_.lost = false;
+  }
+  std::vector<std::string> told_as_stored() const {
+    const auto store = Store::open(folder_ / "faultline.db", Access::read_only);
+    return (*store)->incidents({})->front().told;
+  }
 };
 
 TEST_F(ControllerNoticesTest, AFaultAndTheJobThatFailsByItAreOneIncidentAndOnePage) {
@@ -90,25 +104,39 @@ TEST_F(ControllerNoticesTest, ANextLifeTellsNothingTwiceAndGoesOnWithTheSameInci
 }
 
 TEST_F(ControllerNoticesTest, WhatDidNotReachPeopleIsToldByTheNextLifeAndByNoneAfterIt) {
-  const std::string title = "n3 drained: " + catalog_.cause("gpu.fell_off_bus")->summary;
-  told_.lost = true;
-  run([&](Controller& controller,
-          FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
-      [&](Store& store, FakeCluster&) {
-        return counters_.get("controller_notices_total") == 1 && store.open_intents()->empty();
-      });
-  const auto told = [&] {
-    const auto store = Store::open(folder_ / "faultline.db", Access::read_only);
-    return (*store)->incidents({})->front().told;
-  };
-  EXPECT_EQ(told(), std::vector<std::string>{});
-  told_.lost = false;
+  lose_a_page();
+  EXPECT_EQ(told_as_stored(), std::vector<std::string>{});
   run([](Controller&, FakeCluster&) {}, [&](Store&, FakeCluster&) { return !told_.all().empty(); });
-  EXPECT_EQ(told().size(), 3U) << "the fault, the drain and the requeue";
+  EXPECT_EQ(told_as_stored().size(), 3U) << "the fault, the drain and the requeue";
   run([&](Controller& controller, FakeCluster&) { let_judge_look(controller); },
       [](Store&, FakeCluster&) { return true; });
   ASSERT_EQ(told_.all().size(), 1U);
-  EXPECT_EQ(told_.all().front().title, title);
+  EXPECT_EQ(told_.all().front().title,
+            "n3 drained: " + catalog_.cause("gpu.fell_off_bus")->summary);
+}
+
+TEST_F(ControllerNoticesTest, WhatIsLostIsToldIfItIsYoungHoweverOldItsIncident) {
+  lose_a_page();
+  {
+    const auto store = Store::open(folder_ / "faultline.db", Access::read_write);
+    Incident incident = (*store)->incidents({})->front();
+    incident.opened_at -= std::chrono::hours{2};
+    ASSERT_TRUE((*store)->put_incident(incident).ok());
+  }
+  const Duration age_max = std::exchange(options_.limits.verdict_age_max, Duration{0});
+  run([&](Controller& controller, FakeCluster&) { let_judge_look(controller); },
+      [](Store&, FakeCluster&) { return true; });
+  EXPECT_TRUE(told_.all().empty()) << "nobody is woken for what is old";
+  options_.limits.verdict_age_max = age_max;
+  run([](Controller&, FakeCluster&) {}, [&](Store&, FakeCluster&) { return !told_.all().empty(); });
+}
+
+TEST_F(ControllerNoticesTest, AStopWaitsForWhatIsOnItsWay) {
+  told_.slow = true;
+  run([&](Controller& controller,
+          FakeCluster&) { EXPECT_TRUE(controller.take_events("n3", {fell_off_bus("n3")}).ok()); },
+      [&](Store&, FakeCluster&) { return !told_.all().empty(); });
+  EXPECT_EQ(told_as_stored(), told_.all().front().incident.told);
 }
 
 TEST_F(ControllerNoticesTest, ARestartTellsNothingThatIsSilencedAndTheEndOfTheSilenceDoes) {
