@@ -66,10 +66,11 @@ enum class Reason {
 FAULTLINE_ENUM_NAMES(Reason, "all_guards_passed", "mode_observe", "mode_suggest",
                      "source_untrusted", "wrong_speaker", "evidence_incomplete", "not_confirmed",
                      "verdict_stale", "not_settled", "cleared", "silenced", "covered_by_wider",
-                     "already_acted", "fault_stands", "returned_since", "already_drained", "owned_by_other",
-                     "node_busy", "tested_lately", "rate_limited", "blast_radius", "capacity_floor",
-                     "no_spare", "not_restartable", "restart_loop", "remedy_not_node",
-                     "node_unknown", "view_stale", "approval_needed", "denied_by_person");
+                     "already_acted", "fault_stands", "returned_since", "already_drained",
+                     "owned_by_other", "node_busy", "tested_lately", "rate_limited", "blast_radius",
+                     "capacity_floor", "no_spare", "not_restartable", "restart_loop",
+                     "remedy_not_node", "node_unknown", "view_stale", "approval_needed",
+                     "denied_by_person");
 
 using DecisionId = std::string;  // "d-" and 16 hexadecimal digits
 using ActionId = std::string;    // "a-" and 16 hexadecimal digits; the idempotency key
