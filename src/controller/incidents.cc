@@ -21,9 +21,23 @@ std::string key_for(const std::optional<AttemptId>& attempt, const Subject& subj
   return attempt ? "attempt:" + attempt->text() : place_of(subject);
 }
 
-bool rests_on_any(const Verdict& verdict, const std::set<EventId>& events) {
-  return std::any_of(verdict.evidence.begin(), verdict.evidence.end(),
-                     [&](const auto& event) { return events.contains(event); });
+/// Kernels that do not know the job all speak of this one: only an event ties two such verdicts.
+bool names_nothing(const std::optional<AttemptId>& attempt, const Subject& subject) {
+  return !attempt && subject == Subject::of_job("unknown");
+}
+
+std::string key_tie(const std::string& key) { return "key " + key; }
+std::string event_tie(const EventId& event) { return "event " + event; }
+
+/// What another verdict must share to be tied to this one.
+std::vector<std::string> ties_of(const Verdict& verdict) {
+  std::vector<std::string> ties;
+  if (!names_nothing(verdict.attempt, verdict.subject)) {
+    ties = {key_tie(key_for(verdict.attempt, verdict.subject)),
+            "fault " + place_of(verdict.subject) + " " + verdict.cause};
+  }
+  for (const auto& event : verdict.evidence) ties.push_back(event_tie(event));
+  return ties;
 }
 
 bool at_the_same_moment(Instant a, Instant b) {
@@ -33,15 +47,20 @@ bool at_the_same_moment(Instant a, Instant b) {
 }  // namespace
 
 IncidentBook::Member IncidentBook::member_of(const Verdict& verdict) {
-  return {verdict.status == VerdictStatus::cleared,
-          place_of(verdict.subject),
-          verdict.cause,
-          verdict.since,
-          {verdict.evidence.begin(), verdict.evidence.end()}};
+  return {verdict.status == VerdictStatus::cleared, place_of(verdict.subject), verdict.cause,
+          verdict.since};
+}
+
+void IncidentBook::tie_to(Entry& entry, const std::vector<std::string>& ties) {
+  entry.ties.insert(ties.begin(), ties.end());
+  for (const auto& tie : ties) tied_[tie].insert(entry.incident.id);
 }
 
 void IncidentBook::restore(const Incident& incident, std::span<const Verdict> verdicts) {
-  Entry entry{incident, {key_for(incident.attempt, incident.subject)}, {}, incident.told};
+  Entry& entry = entries_[incident.id];
+  entry = {incident, {}, {}, incident.told};
+  if (!names_nothing(incident.attempt, incident.subject))
+    tie_to(entry, {key_tie(key_for(incident.attempt, incident.subject))});
   for (const auto& id : incident.verdicts) {
     entry.members[id];
     incident_of_[id] = incident.id;
@@ -50,21 +69,21 @@ void IncidentBook::restore(const Incident& incident, std::span<const Verdict> ve
     const auto member = entry.members.find(verdict.id);
     if (member == entry.members.end()) continue;
     member->second = member_of(verdict);
-    entry.keys.insert(key_for(verdict.attempt, verdict.subject));
+    tie_to(entry, ties_of(verdict));
   }
-  entries_[incident.id] = std::move(entry);
 }
 
-IncidentBook::Tie IncidentBook::tie(const Entry& entry, const Verdict& verdict,
-                                    const std::string& key, const std::string& place) {
-  Tie strongest = entry.keys.contains(key) ? Tie::key : Tie::none;
-  for (const auto& [id, member] : entry.members) {
-    if (rests_on_any(verdict, member.evidence)) return Tie::evidence;
-    if (member.place == place && member.cause == verdict.cause &&
-        at_the_same_moment(member.since, verdict.since))
-      strongest = Tie::moment;
-  }
-  return strongest;
+IncidentBook::Tie IncidentBook::tie(const Entry& entry, const Verdict& verdict) {
+  const auto shared = [&](const EventId& event) { return entry.ties.contains(event_tie(event)); };
+  if (std::any_of(verdict.evidence.begin(), verdict.evidence.end(), shared)) return Tie::evidence;
+  const std::string place = place_of(verdict.subject);
+  const auto same_fault = [&](const auto& member) {
+    return member.second.place == place && member.second.cause == verdict.cause &&
+           at_the_same_moment(member.second.since, verdict.since);
+  };
+  if (std::any_of(entry.members.begin(), entry.members.end(), same_fault)) return Tie::moment;
+  const bool same_key = entry.ties.contains(key_tie(key_for(verdict.attempt, verdict.subject)));
+  return same_key ? Tie::key : Tie::none;
 }
 
 const IncidentBook::Entry* IncidentBook::entry_of(const VerdictId& verdict) const {
@@ -74,14 +93,18 @@ const IncidentBook::Entry* IncidentBook::entry_of(const VerdictId& verdict) cons
 
 /// Of several the one with the strongest tie, and of those the one opened last.
 const IncidentBook::Entry* IncidentBook::joined_by(const Verdict& verdict, Instant now) const {
-  const std::string key = key_for(verdict.attempt, verdict.subject);
-  const std::string place = place_of(verdict.subject);
+  std::set<std::string> candidates;
+  for (const auto& tie : ties_of(verdict)) {
+    if (const auto tied = tied_.find(tie); tied != tied_.end())
+      candidates.insert(tied->second.begin(), tied->second.end());
+  }
   std::pair best{Tie::none, Instant{}};
   const Entry* joined = nullptr;
-  for (const auto& [id, entry] : entries_) {
+  for (const auto& id : candidates) {
+    const Entry& entry = entries_.at(id);
     const Incident& incident = entry.incident;
     if (known(incident.closed_at) || now - incident.opened_at > same_incident_window) continue;
-    const std::pair found{tie(entry, verdict, key, place), incident.opened_at};
+    const std::pair found{tie(entry, verdict), incident.opened_at};
     if (found.first == Tie::none || found < best) continue;
     best = found;
     joined = &entry;
@@ -119,7 +142,7 @@ std::optional<Incident> IncidentBook::add(const Verdict& verdict, Instant now) {
   if (!incident.attempt) incident.attempt = verdict.attempt;
   const bool came_back = std::exchange(entry.members[verdict.id], member_of(verdict)).cleared;
   if (came_back) incident.closed_at = {};
-  entry.keys.insert(key_for(verdict.attempt, verdict.subject));
+  tie_to(entry, ties_of(verdict));
   // The leading cause is the one that is confirmed; a later "unknown" does not take its place.
   if (verdict.status == VerdictStatus::confirmed && incident.cause != verdict.cause) {
     incident.cause = verdict.cause;
@@ -184,6 +207,11 @@ void IncidentBook::let_go_beyond_limit() {
         return a.second.incident.opened_at < b.second.incident.opened_at;
       });
   for (const auto& verdict : first->second.incident.verdicts) incident_of_.erase(verdict);
+  for (const auto& tie : first->second.ties) {
+    const auto tied = tied_.find(tie);
+    tied->second.erase(first->first);
+    if (tied->second.empty()) tied_.erase(tied);
+  }
   entries_.erase(first);
 }
 

@@ -47,24 +47,24 @@ class IncidentBook {
     std::string place;  // the node, or what else it is about
     std::string cause;
     Instant since;
-    std::set<EventId> evidence;
   };
   struct Entry {
     Incident incident;
-    std::set<std::string> keys;
+    std::set<std::string> ties;  // what a later verdict may share with it
     std::map<VerdictId, Member> members;
     std::vector<std::string> said;  // what was told, and what is on its way
   };
   enum class Tie { none, key, moment, evidence };  // the later the stronger
-  static Tie tie(const Entry& entry, const Verdict& verdict, const std::string& key,
-                 const std::string& place);
+  static Tie tie(const Entry& entry, const Verdict& verdict);
+  void tie_to(Entry& entry, const std::vector<std::string>& ties);
   static Member member_of(const Verdict& verdict);
   static std::optional<Incident> clear(Entry& entry, const VerdictId& verdict, Instant now);
   [[nodiscard]] const Entry* entry_of(const VerdictId& verdict) const;
   [[nodiscard]] const Entry* joined_by(const Verdict& verdict, Instant now) const;
   Entry& open(const Verdict& verdict, Instant now);
   void let_go_beyond_limit();
-  std::map<std::string, Entry> entries_;  // by id; closed ones, too
+  std::map<std::string, Entry> entries_;               // by id; closed ones, too
+  std::map<std::string, std::set<std::string>> tied_;  // ids, by what may tie a verdict to them
   std::map<VerdictId, std::string> incident_of_;
 };
 

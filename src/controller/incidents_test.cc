@@ -93,6 +93,28 @@ TEST(IncidentBook, TheSameCauseOnTheSameNodeAtTheSameMomentIsOneIncident) {
   EXPECT_FALSE(joins(at(now, verdict("v-2", confirmed, "gpu.ecc", "n4")))) << "another node";
 }
 
+/// A kernel that tells of a program and not of its job says the same on every node.
+TEST(IncidentBook, FaultsOfAJobThatNobodyNamesAreTiedByTheirEventsAlone) {
+  const auto unnamed = [](const std::string& id, std::vector<EventId> evidence) {
+    Verdict fault =
+        rests_on(verdict(id, confirmed, "software.user_exception"), std::move(evidence));
+    fault.subject = Subject::of_job("unknown");
+    fault.since = now;
+    return fault;
+  };
+  IncidentBook book;
+  const auto first = book.add(unnamed("v-1", {"e-1"}), now);
+  const auto elsewhere = book.add(unnamed("v-2", {"e-2"}), now);
+  const auto same = book.add(unnamed("v-3", {"e-1", "e-3"}), now);
+  ASSERT_TRUE(first && elsewhere && same);
+  EXPECT_NE(first->id, elsewhere->id);
+  EXPECT_EQ(first->id, same->id);
+  IncidentBook next_life;
+  const std::vector<Verdict> verdicts{unnamed("v-1", {"e-1"})};
+  next_life.restore(*first, verdicts);
+  EXPECT_NE(next_life.add(unnamed("v-2", {"e-2"}), now)->id, first->id);
+}
+
 TEST(IncidentBook, TwoNodesThatFailAtTheSameMomentAreTwoIncidents) {
   IncidentBook book;
   const auto n3 = book.add(at(now, rests_on(verdict("v-1", confirmed), {"e-1"})), now);

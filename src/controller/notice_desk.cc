@@ -24,6 +24,7 @@ struct Account {
   std::vector<Act> acts;
   bool to_be_told = false;  // some decision is no mere hold
   bool under_way = false;
+  std::string place;  // " on n3", where the subject does not say it
   Notice notice;
 };
 
@@ -97,6 +98,7 @@ class Accountant {
 
   Result<Account> account() {
     for (const auto& id : account_.notice.incident.verdicts) FAULTLINE_TRY(take_verdict(id));
+    FAULTLINE_TRY(find_place());
     std::stable_sort(account_.acts.begin(), account_.acts.end(), [](const auto& a, const auto& b) {
       return weight(a.decision.action.kind) < weight(b.decision.action.kind);
     });
@@ -119,6 +121,17 @@ class Accountant {
       account_.to_be_told = true;
       if (decision.action.kind != ActionKind::notify) FAULTLINE_TRY(take_act(**verdict, decision));
     }
+    return ok_status();
+  }
+
+  /// Where somebody has to look for a job that nobody names.
+  Status find_place() {
+    const Verdict& verdict = account_.notice.verdict;
+    if (verdict.subject != Subject::of_job("unknown") || verdict.evidence.empty())
+      return ok_status();
+    const auto event = store_.event(verdict.evidence.front());
+    if (!event) return event.error();
+    if (*event && !(*event)->reporter.empty()) account_.place = " on " + (*event)->reporter;
     return ok_status();
   }
 
@@ -171,7 +184,8 @@ bool write_news(const Catalog& catalog, Account& account) {
   }
   Notice& notice = account.notice;
   if (news != nullptr) notice.verdict = news->verdict;
-  const std::string about = news == nullptr ? name_of(notice.verdict.subject) : phrase(*news);
+  const std::string about =
+      news == nullptr ? name_of(notice.verdict.subject) + account.place : phrase(*news);
   notice.title = about + ": " + summary_of(catalog, notice.verdict.cause);
   if (const Cause* cause = catalog.cause(notice.verdict.cause)) notice.next_step = cause->next_step;
   return first || news != nullptr;

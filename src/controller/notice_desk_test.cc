@@ -142,6 +142,23 @@ TEST_F(NoticeDeskOnFault, WithoutAnActTheFaultItselfIsTold) {
   EXPECT_EQ(titles(), Titles{"n3" + lost_});
 }
 
+TEST_F(NoticeDeskTest, OfAJobThatNobodyNamesTheNodeIsSaid) {
+  desk_ = std::make_unique<NoticeDesk>(catalog_, *store_);
+  Event event;
+  event.source = EventSource::kernel_log;
+  event.reporter = "n4";
+  event.subject = Subject::of_job("unknown");
+  event.observed_at = event.received_at = now;
+  event.id = make_event_id(event);
+  ASSERT_TRUE(store_->append_events({event}).ok());
+  Verdict verdict = conclude("v-1");
+  verdict.subject = event.subject;
+  verdict.evidence = {event.id};
+  ASSERT_TRUE(store_->put_verdict(verdict).ok());
+  decide("v-1", ActionKind::notify, event.subject);
+  EXPECT_EQ(titles(), Titles{"job unknown on n4: " + catalog_.cause(verdict.cause)->summary});
+}
+
 TEST_F(NoticeDeskOnFault, WhatIsHeldIsToldOnceItIsNot) {
   const auto told = [&](Ruling ruling, Reason reason) {
     Decision decision = decide("v-1", ActionKind::notify, Subject::of_gpu("n3", "0000:41:00"));
