@@ -183,6 +183,32 @@ TEST_F(RhythmTest, WhatGatheredIsTheBurstBefore) {
   EXPECT_EQ(stall->usual, seconds{20});
 }
 
+TEST_F(RhythmTest, SteadyOutputIsARhythmToo) {
+  beat(milliseconds{50}, 8 * 20);
+  EXPECT_FALSE(rhythm_.check(now_ + std::chrono::hours{1})) << "the eighth second is not full";
+  beat(milliseconds{50}, 1);
+  EXPECT_FALSE(rhythm_.check(now_ + seconds{60}));
+  const auto stall = rhythm_.check(now_ + seconds{60} + milliseconds{1});
+  ASSERT_TRUE(stall);
+  EXPECT_EQ(stall->usual, milliseconds{100});
+}
+
+TEST_F(RhythmTest, SteadyOutputThatGathersIsARhythmToo) {
+  for (int i = 0; i < 100; ++i) {
+    now_ += milliseconds{101};
+    rhythm_.output(now_, true);
+  }
+  EXPECT_TRUE(rhythm_.check(now_ + seconds{61}));
+}
+
+TEST_F(RhythmTest, ShortBurstsAreNoSteadyOutput) {
+  for (int burst = 0; burst < 7; ++burst) {
+    beat(seconds{2}, 1);
+    beat(milliseconds{50}, 19);
+  }
+  EXPECT_FALSE(rhythm_.check(now_ + std::chrono::hours{1})) << "six pauses are too few";
+}
+
 // --- log
 
 TEST(LineTagger, SameLinesHoweverTheBytesAreCut) {

@@ -9,7 +9,14 @@ std::optional<OutputRhythm::Stall> OutputRhythm::output(Duration now, bool same_
   if (last_output_) {
     const Duration pause = now - *last_output_;
     if (stalled_) ended = Stall{pause, usual_};
-    if (!same_burst && pause >= limits_.burst) learn(pause);
+    const bool burst = same_burst || pause < limits_.burst;
+    if (!burst || now - counted_ >= limits_.steady) {
+      // A burst that goes on is a rhythm as well, but says nothing new of a known one.
+      learn(burst ? std::max(usual_, limits_.burst) : pause);
+      counted_ = now;
+    }
+  } else {
+    counted_ = now;
   }
   last_output_ = now;
   stalled_ = false;

@@ -16,6 +16,7 @@ class OutputRhythm {
     Duration floor = std::chrono::seconds{60};  // silence shorter than this is never suspicious
     std::int64_t factor = 4;                    // times the longest pause seen
     Duration burst = std::chrono::milliseconds{100};  // outputs closer than this are one burst
+    Duration steady = std::chrono::seconds{1};        // a burst counts as a pause each so often
     int warm_up_pauses = 4;     // start-up is not the rhythm: these are not learnt from
     int judged_pauses_min = 4;  // learnt from, before the first suspicion
   };
@@ -41,6 +42,7 @@ class OutputRhythm {
 
   Limits limits_;
   std::optional<Duration> last_output_;
+  Duration counted_{0};  // the output that was last counted as one after a pause
   std::int64_t pauses_ = 0;
   std::int64_t learnt_ = 0;
   Duration usual_{0};
