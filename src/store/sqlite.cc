@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include "base/text.h"
+
 namespace faultline::sqlite {
 namespace {
 
@@ -17,10 +19,11 @@ Error damaged_store(sqlite3* handle, const std::string& how) {
 }  // namespace
 
 Error damaged(const std::string& how) {
+  // SQLite's answers to a check have several lines.
   return {ErrorCode::corrupt,
           "the store is damaged: move it aside, with its -wal, and put back a copy made by "
           "`faultline store backup` (" +
-              how + ")"};
+              join(split(how, '\n'), "; ") + ")"};
 }
 
 Error error_of(sqlite3* handle) {

@@ -93,6 +93,9 @@ Status prepare_for_writing(sqlite::Database& database, const std::filesystem::pa
   // FULL: a commit is on disk when it returns, which the intent journal relies on.
   FAULTLINE_TRY(database.execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
+  // What SQLite does not take of a damaged log stays behind the next commits, and would be found
+  // again as damage after each of them.
+  if (log_is_kept(file)) FAULTLINE_TRY(database.execute("PRAGMA wal_checkpoint(TRUNCATE)"));
   return sqlite::migrate(database, file);
 }
 

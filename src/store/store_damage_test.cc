@@ -100,6 +100,11 @@ TEST_F(StoreTest, ACopyWithoutItsLogIsNoNewStore) {
   EXPECT_EQ((*whole)->events({})->size(), 1U);
 }
 
+TEST(StoreError, WhatSqliteSaysInLinesIsOneLine) {
+  const std::string said = sqlite::damaged("*** in database main ***\nPage 142: is cut").message;
+  EXPECT_NE(said.find("(*** in database main ***; Page 142: is cut)"), std::string::npos) << said;
+}
+
 TEST_F(StoreTest, ALinkToAStoreHasItsLog) {
   auto store = open();
   ASSERT_TRUE(store->append_events({event(1)}).ok());

@@ -17,6 +17,7 @@ constexpr std::uint32_t page_bytes_max = 65536;
 /// A log is written back at 4 MiB; while a reader holds it up it grows. Above this a look at it
 /// would cost too much of a start.
 constexpr std::uint64_t log_bytes_max = 64ULL << 20;
+constexpr int copies_max = 9;  // of damaged logs; whoever has that many looks at none of them
 
 std::uint32_t word(std::string_view bytes, std::size_t at, bool little_endian = false) {
   std::uint32_t value = 0;
@@ -79,7 +80,8 @@ LogFindings damaged_log(const std::filesystem::path& log, const LogBreak& damage
                         const std::string& kept) {
   return {true, log.string() + " is damaged in its record " + std::to_string(damage.frame) +
                     ": at least " + std::to_string(damage.commits) +
-                    " commits after it are lost, the latest events and acts among them (" + kept +
+                    (damage.commits == 1 ? " commit after it is" : " commits after it are") +
+                    " lost, the latest events and acts among them (" + kept +
                     "): look at the disk, and compare `faultline nodes` with the scheduler"};
 }
 
@@ -93,13 +95,37 @@ LogFindings lost_log(const std::filesystem::path& file, const std::filesystem::p
               "reason `faultline:...` are then not known any more (`faultline return NODE`)"};
 }
 
-/// Copies the log, which SQLite is about to overwrite, and says where to.
-std::string keep_copy(const std::filesystem::path& log) {
-  const std::filesystem::path kept = log.string() + ".damaged";
+std::filesystem::path copy_name(const std::filesystem::path& log, int number) {
+  return log.string() + ".damaged" + (number == 1 ? "" : "." + std::to_string(number));
+}
+
+/// Of exactly these bytes.
+std::optional<std::filesystem::path> copy_of(const std::filesystem::path& log,
+                                             const std::string& bytes) {
+  for (int number = 1; number <= copies_max; ++number) {
+    const auto name = copy_name(log, number);
+    const auto kept = read_small_file(name, log_bytes_max);
+    if (kept && *kept == bytes) return name;
+  }
+  return std::nullopt;
+}
+
+/// Copies the log, which SQLite is about to overwrite, and says where to. No copy replaces another:
+/// the first is the one with the most in it.
+std::string keep_copy(const std::filesystem::path& log, const std::string& bytes) {
+  namespace fs = std::filesystem;
+  const std::string lost = "the log could not be kept: ";
+  if (const auto kept = copy_of(log, bytes)) return "the log is kept as " + kept->string();
   std::error_code error;
-  std::filesystem::copy_file(log, kept, std::filesystem::copy_options::overwrite_existing, error);
-  return error ? "the log could not be kept: " + error.message()
-               : "the log is kept as " + kept.string();
+  for (int number = 1; number <= copies_max; ++number) {
+    const auto name = copy_name(log, number);
+    if (fs::exists(fs::symlink_status(name, error))) continue;
+    if (fs::copy_file(log, name, error)) return "the log is kept as " + name.string();
+    std::error_code ignored;
+    fs::remove(name, ignored);  // half a copy
+    return lost + error.message();
+  }
+  return lost + "there are " + std::to_string(copies_max) + " beside it; move them away";
 }
 
 }  // namespace
@@ -157,6 +183,14 @@ bool begins_in_its_log(const std::filesystem::path& file) {
   return (*page)[100] == 0x0d && (*page)[103] == 0 && (*page)[104] == 0;
 }
 
+bool log_is_kept(const std::filesystem::path& file) {
+  const std::filesystem::path log = log_of(file);
+  std::error_code ignored;
+  if (!std::filesystem::exists(copy_name(log, 1), ignored)) return false;
+  const auto bytes = read_small_file(log, log_bytes_max);
+  return bytes && !bytes->empty() && copy_of(log, *bytes).has_value();
+}
+
 LogFindings examine_log(const std::filesystem::path& file, Examine how) {
   const std::filesystem::path log = log_of(file);
   const auto bytes = read_at_rest(log);
@@ -165,9 +199,9 @@ LogFindings examine_log(const std::filesystem::path& file, Examine how) {
   if (!*bytes) return {false, "not looked at for damage: " + bytes->error().message};
   const LogReading reading = read_log(**bytes);
   if (reading.damage) {
-    return damaged_log(
-        log, *reading.damage,
-        how == Examine::keep ? keep_copy(log) : "copy the log before anything is written into it");
+    return damaged_log(log, *reading.damage,
+                       how == Examine::keep ? keep_copy(log, **bytes)
+                                            : "copy the log before anything is written into it");
   }
   if (reading.commits == 0 && begins_in_its_log(file)) return lost_log(file, log);
   return {};

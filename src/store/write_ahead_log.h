@@ -33,7 +33,7 @@ bool begins_in_its_log(const std::filesystem::path& file);
 
 enum class Examine {
   look,  // beside whoever writes
-  keep,  // before it is opened for writing: a damaged log is copied to a name beside it
+  keep,  // before it is opened for writing: a damaged log is copied to a free name beside it
 };
 
 struct LogFindings {
@@ -45,5 +45,9 @@ struct LogFindings {
 /// lost with it. A log that cannot be looked at (above 64 MiB, not readable, or written to all the
 /// while) is not called damaged, and the text says so.
 LogFindings examine_log(const std::filesystem::path& file, Examine how);
+
+/// True if the log as it is was found damaged and copied, so that nothing in it is needed any more
+/// but what SQLite takes.
+bool log_is_kept(const std::filesystem::path& file);
 
 }  // namespace faultline

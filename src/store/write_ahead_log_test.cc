@@ -111,6 +111,60 @@ TEST_F(WriteAheadLogTest, ADamagedLogIsKeptAndSaidOnce) {
   EXPECT_EQ(bytes_of(log_of(copy).string() + ".damaged"), damaged);
 }
 
+TEST_F(WriteAheadLogTest, AfterADamagedLogWasKeptTheNextKillsFindNothingNew) {
+  const fs::path copy = folder_ / "copy.db";
+  const std::string damaged = with_damage(log_.size() / frame_bytes / 2 * frame_bytes + 100);
+  ASSERT_TRUE(write_small_file(copy, database_, false).ok());
+  ASSERT_TRUE(write_small_file(log_of(copy), damaged, false).ok());
+  ASSERT_TRUE(examine_log(copy, Examine::keep).damaged);
+  std::string database, log;
+  for (int kill = 0; kill < 3; ++kill) {
+    {
+      const auto store = Store::open(copy, Access::read_write);
+      ASSERT_TRUE(store.ok()) << store.error().message;
+      EXPECT_EQ(examine_log(copy, Examine::look).text, "") << "while it is open";
+      ASSERT_TRUE((*store)->append_events({event(100 + kill)}).ok());
+      EXPECT_EQ(examine_log(copy, Examine::look).text, "") << "after a commit";
+      database = bytes_of(copy);
+      log = bytes_of(log_of(copy));
+    }
+    ASSERT_TRUE(write_small_file(copy, database, false).ok());
+    ASSERT_TRUE(write_small_file(log_of(copy), log, false).ok());
+    EXPECT_EQ(examine_log(copy, Examine::keep).text, "") << kill;
+  }
+  EXPECT_EQ(bytes_of(log_of(copy).string() + ".damaged"), damaged);
+}
+
+TEST_F(WriteAheadLogTest, NoKeptLogReplacesAnother) {
+  const fs::path copy = folder_ / "copy.db";
+  const auto said_of = [&](std::size_t at) {
+    EXPECT_TRUE(write_small_file(log_of(copy), with_damage(at), false).ok());
+    return examine_log(copy, Examine::keep).text;
+  };
+  const std::size_t first = head_bytes + frame_bytes + 100;
+  const std::string name = "kept as " + log_of(copy).string() + ".damaged";
+  EXPECT_NE(said_of(first).find(name + ")"), std::string::npos);
+  EXPECT_NE(said_of(first).find(name + ")"), std::string::npos) << "the same again";
+  for (std::size_t i = 2; i <= 9; ++i)
+    EXPECT_NE(said_of(first + i).find(name + "." + std::to_string(i) + ")"), std::string::npos);
+  EXPECT_NE(said_of(first + 10).find("could not be kept: there are 9"), std::string::npos);
+  EXPECT_FALSE(log_is_kept(copy));
+  EXPECT_EQ(bytes_of(log_of(copy).string() + ".damaged"), with_damage(first));
+  said_of(first + 9);
+  EXPECT_TRUE(log_is_kept(copy));
+}
+
+TEST_F(WriteAheadLogTest, OneLostCommitIsNotCommits) {
+  const fs::path copy = folder_ / "copy.db";
+  std::string said;
+  // From the end on: the first damage that is told hides one commit behind its own.
+  for (std::size_t at = log_.size() - 100; said.empty(); at -= frame_bytes) {
+    ASSERT_TRUE(write_small_file(log_of(copy), with_damage(at), false).ok());
+    said = examine_log(copy, Examine::look).text;
+  }
+  EXPECT_NE(said.find("at least 1 commit after it is lost, "), std::string::npos) << said;
+}
+
 TEST_F(WriteAheadLogTest, WhoOnlyLooksIsToldOfTheSameDamageAndLeavesNothingBehind) {
   const fs::path copy = folder_ / "copy.db";
   ASSERT_TRUE(
@@ -159,7 +213,9 @@ TEST_F(WriteAheadLogTest, ADamagedLogThatCannotBeKeptIsStillSaid) {
   const fs::path copy = folder_ / "copy.db";
   ASSERT_TRUE(
       write_small_file(log_of(copy), with_damage(head_bytes + frame_bytes + 100), false).ok());
-  fs::create_directory(log_of(copy).string() + ".damaged");  // takes the place of the copy
+  fs::create_directory(log_of(copy).string() + ".damaged");  // takes the place of the copies
+  for (int i = 2; i <= 9; ++i)
+    fs::create_directory(log_of(copy).string() + ".damaged." + std::to_string(i));
   const auto [found_damage, said] = examine_log(copy, Examine::keep);
   EXPECT_TRUE(found_damage);
   EXPECT_NE(said.find("could not be kept: "), std::string::npos) << said;
