@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "adapters/local/local_rules.h"
 #include "adapters/process/process.h"
 #include "base/text.h"
 #include "model/names.h"
@@ -159,8 +160,7 @@ std::vector<std::string> planned_commands(const Action& action,
     case ActionKind::return_node: return {line({"resume", action.subject.node})};
     case ActionKind::hold_job: return {line({"hold", job_of(action)})};
     case ActionKind::requeue_excluding:
-      return {line({"exclude", job_of(action), "nodes=" + join(action.nodes, ",")}),
-              line({"requeue", job_of(action)})};
+      return {exclude_command(job_of(action), action.nodes), requeue_command(job_of(action))};
     case ActionKind::test_node:
       return {"local: FAULTLINE_NODE=" + action.subject.node + " " + command_text(test_command)};
     case ActionKind::notify: break;

@@ -232,9 +232,11 @@ class LocalCluster::Impl {
 
   Result<Outcome> requeue(const Action& action) {
     const Duration end = clock_.monotonic() + action.deadline;
+    std::vector<std::string> commands;
     for (;;) {
       auto step = requeue_once(action);
       if (!step) return step.error();
+      commands.insert(commands.end(), step->commands.begin(), step->commands.end());
       if (step->progress == RequeueStep::Progress::refused) {
         return Error{
             step->detail.starts_with("no job ") ? ErrorCode::not_found : ErrorCode::conflict,
@@ -244,7 +246,7 @@ class LocalCluster::Impl {
       if (done || clock_.monotonic() >= end) {
         auto result = outcome(action, done ? OutcomeStatus::done : OutcomeStatus::unknown,
                               step->detail, !done);
-        result.commands = planned_commands(action, {});
+        result.commands = std::move(commands);
         return result;
       }
       clock_.sleep(requeue_step);

@@ -211,6 +211,8 @@ TEST_F(LocalClusterTest, ARequeueStopsTheJobAndKeepsThePlaces) {
   const auto outcome = cluster_->execute(requeue(job, 0, {"n2"}));
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->status, OutcomeStatus::done) << outcome->detail;
+  EXPECT_THAT(outcome->commands,
+              ElementsAre("local: exclude " + job + " nodes=n2", "local: requeue " + job));
   EXPECT_FALSE(group_alive(*run.command));
   EXPECT_EQ(state_of(job), AttemptState::requeued);
   EXPECT_EQ(attempt(job).exit_code, 137);
@@ -219,7 +221,9 @@ TEST_F(LocalClusterTest, ARequeueStopsTheJobAndKeepsThePlaces) {
   EXPECT_THAT(attempt(job, 1).excluded_nodes, ElementsAre("n2"));
   EXPECT_EQ(cluster_->inspect(requeue(job, 0, {"n2"}))->status, OutcomeStatus::done);
   // The same action again changes nothing.
-  EXPECT_EQ(cluster_->execute(requeue(job, 0, {"n2"}))->status, OutcomeStatus::done);
+  const auto again = cluster_->execute(requeue(job, 0, {"n2"}));
+  EXPECT_EQ(again->status, OutcomeStatus::done);
+  EXPECT_THAT(again->commands, testing::IsEmpty());
   EXPECT_EQ(state_of(job, 2), AttemptState::unknown);
 }
 

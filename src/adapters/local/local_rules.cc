@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "base/text.h"
 
 namespace faultline {
@@ -199,7 +200,10 @@ RequeueStep advance_target(LocalTask& task, const Action& action) {
       task.requeued_by = action.id;
       return {Progress::waiting, task.job + " is being stopped"};
     }
-    if (moved_on) return {Progress::done, runs_text(task)};
+    if (moved_on) {
+      task.exclude(action.nodes);
+      return {Progress::done, runs_text(task)};
+    }
     return {Progress::refused,
             runs_text(task) + " without any of " + join(action.nodes, ",") + "; left alone"};
   }
@@ -215,6 +219,46 @@ RequeueStep advance_target(LocalTask& task, const Action& action) {
   remember_act(task, action.id);
   add_pending_attempt(task);
   return {Progress::done, waits_text(task, action)};
+}
+
+RequeueStep advance_all(LocalState& state, const Action& action) {
+  auto* target = state.task(action.attempt->job);
+  if (target == nullptr) return {RequeueStep::Progress::refused, "no job " + action.attempt->job};
+  using Progress = RequeueStep::Progress;
+  auto step = advance_target(*target, action);
+  const bool refused = step.progress == Progress::refused;
+  if (refused && !target->latest_on_any(action.nodes)) return step;
+  // In the same change: the moment the target leaves its nodes, a waiting sibling may be put there.
+  const auto siblings = advance_siblings(state, *target, action);
+  if (refused && !siblings.any) return step;
+  if (!siblings.settled && step.progress != Progress::waiting)
+    return {Progress::waiting, "a task of the same array is being stopped"};
+  // What is over stays so; what comes next of its array goes elsewhere.
+  if (refused)
+    return {Progress::done, "the array " + target->array_job + " goes on with " +
+                                join(action.nodes, ",") + " excluded; " + step.detail};
+  return step;
+}
+
+/// What was done to the tasks, which are the same in both. The other tasks of an array that got the
+/// exclusion are one command, under the array's name: there may be thousands.
+std::vector<std::string> commands_between(const LocalState& before, const LocalState& after,
+                                          const Action& action) {
+  std::vector<std::string> excludes;
+  std::vector<std::string> requeues;
+  for (std::size_t i = 0; i < after.tasks.size(); ++i) {
+    const auto& was = before.tasks[i];
+    const auto& is = after.tasks[i];
+    if (is.excluded != was.excluded) {
+      const bool target = is.job == action.attempt->job;
+      auto command = exclude_command(target ? is.job : is.array_job, action.nodes);
+      if (!contains(excludes, command)) excludes.push_back(std::move(command));
+    }
+    if (is.requeued_by != was.requeued_by || is.latest().restart != was.latest().restart)
+      requeues.push_back(requeue_command(is.job));
+  }
+  excludes.insert(excludes.end(), requeues.begin(), requeues.end());
+  return excludes;
 }
 
 Attempt make_attempt(const LocalTask& task, const LocalAttempt& local) {
@@ -294,6 +338,12 @@ std::string waiting_reason(const LocalState& state, const LocalTask& task) {
   return "next in turn";
 }
 
+std::string exclude_command(const std::string& job, const std::vector<std::string>& nodes) {
+  return "local: exclude " + job + " nodes=" + join(nodes, ",");
+}
+
+std::string requeue_command(const std::string& job) { return "local: requeue " + job; }
+
 void finish_attempt(LocalTask& task, const LocalEnd& end) {
   auto& attempt = task.latest();
   attempt.ended_at = end.at;
@@ -311,21 +361,9 @@ void finish_attempt(LocalTask& task, const LocalEnd& end) {
 }
 
 RequeueStep advance_requeue(LocalState& state, const Action& action) {
-  auto* target = state.task(action.attempt->job);
-  if (target == nullptr) return {RequeueStep::Progress::refused, "no job " + action.attempt->job};
-  using Progress = RequeueStep::Progress;
-  auto step = advance_target(*target, action);
-  const bool refused = step.progress == Progress::refused;
-  if (refused && !target->latest_on_any(action.nodes)) return step;
-  // In the same change: the moment the target leaves its nodes, a waiting sibling may be put there.
-  const auto siblings = advance_siblings(state, *target, action);
-  if (refused && !siblings.any) return step;
-  if (!siblings.settled && step.progress != Progress::waiting)
-    return {Progress::waiting, "a task of the same array is being stopped"};
-  // What is over stays so; what comes next of its array goes elsewhere.
-  if (refused)
-    return {Progress::done, "the array " + target->array_job + " goes on with " +
-                                join(action.nodes, ",") + " excluded; " + step.detail};
+  const LocalState before = state;
+  auto step = advance_all(state, action);
+  step.commands = commands_between(before, state, action);
   return step;
 }
 
@@ -355,8 +393,9 @@ Outcome inspect_requeue(const LocalState& state, const Action& action) {
       return outcome(OutcomeStatus::done, whole.detail, false);
     return outcome(OutcomeStatus::failed, "tasks of the same array are not kept away", true);
   }
+  const bool kept_away = ended(target->latest().state) || excludes_all(*target, action.nodes);
   if (target->latest().restart > action.attempt->restart && !target->latest_on_any(action.nodes) &&
-      !waits(*target)) {
+      !waits(*target) && kept_away) {
     return outcome(OutcomeStatus::done, step.detail, false);
   }
   return outcome(OutcomeStatus::failed, target->job + " is not requeued", true);

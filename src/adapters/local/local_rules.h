@@ -34,6 +34,9 @@ std::vector<std::string> start_what_fits(LocalState& state, Instant now);
 /// Why a task waits, for people; "" if it does not.
 std::string waiting_reason(const LocalState& state, const LocalTask& task);
 
+std::string exclude_command(const std::string& job, const std::vector<std::string>& nodes);
+std::string requeue_command(const std::string& job);
+
 /// How a process ended, as far as known.
 struct LocalEnd {
   std::optional<std::int32_t> exit_code;
@@ -46,6 +49,7 @@ void finish_attempt(LocalTask& task, const LocalEnd& end);
 struct RequeueStep {
   enum class Progress { done, waiting, refused } progress = Progress::waiting;
   std::string detail;
+  std::vector<std::string> commands = {};  // what it has changed, none if nothing
 };
 /// One step of a requeue: gives the exclusion to what waits, marks what runs on an excluded node to
 /// be stopped, puts what has failed back. waiting: something is being stopped still. Repeating it

@@ -103,6 +103,39 @@ TEST(LocalRules, WhatHasCompletedOrRunsElsewhereIsNotRequeued) {
   EXPECT_THAT(state.task("1")->excluded, IsEmpty());
 }
 
+TEST(LocalRules, WhatMovedOnByItselfIsKeptAwayTooAndOnlyThatIsTold) {
+  auto state = cluster(4, 0);
+  ASSERT_TRUE(apply_request(state, submit("1", 1), now));
+  start_what_fits(state, now);
+  ASSERT_EQ(advance_requeue(state, requeue("1", 0, {"n1"}, "a-1")).progress, Progress::waiting);
+  end_with(state, "1", 143);
+  start_what_fits(state, now);  // on n2, as restart 1
+  const auto act = requeue("1", 0, {"n3"}, "a-2");
+  EXPECT_TRUE(inspect_requeue(state, act).retryable) << "n3 is not excluded";
+  const auto step = advance_requeue(state, act);
+  EXPECT_EQ(step.progress, Progress::done);
+  EXPECT_THAT(step.commands, ElementsAre("local: exclude 1 nodes=n3"));
+  EXPECT_THAT(state.task("1")->excluded, ElementsAre("n1", "n3"));
+  EXPECT_THAT(advance_requeue(state, act).commands, IsEmpty()) << "again";
+  EXPECT_EQ(inspect_requeue(state, act).status, OutcomeStatus::done);
+}
+
+TEST(LocalRules, CommandsAreThoseThatWereRun) {
+  auto state = cluster(6, 0);
+  ASSERT_TRUE(apply_request(state, submit("5", 2, {{1, 2, 3, 4}, 2}), now));
+  start_what_fits(state, now);
+  const auto act = requeue("5_1", 0, {"n1"});
+  EXPECT_THAT(advance_requeue(state, act).commands,
+              ElementsAre("local: exclude 5_1 nodes=n1", "local: exclude 5 nodes=n1",
+                          "local: requeue 5_1"));
+  EXPECT_THAT(advance_requeue(state, act).commands, IsEmpty()) << "is being stopped";
+  end_with(state, "5_1", 143);
+  EXPECT_THAT(advance_requeue(state, act).commands, IsEmpty()) << "waits already";
+  const auto refused = advance_requeue(state, requeue("5_2", 0, {"n6"}));
+  EXPECT_EQ(refused.progress, Progress::refused);
+  EXPECT_THAT(refused.commands, IsEmpty());
+}
+
 TEST(LocalRules, AnArrayKeepsItsLimitAndSharesTheExclusion) {
   auto state = cluster(6, 0);
   ASSERT_TRUE(apply_request(state, submit("5", 2, {{1, 2, 3, 4}, 2}), now));
