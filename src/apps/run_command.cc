@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "adapters/agent_socket/socket_path.h"
 #include "apps/catalog_path.h"
@@ -31,8 +33,9 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t read_bytes = 256 * 1024;
-constexpr Duration drain_quiet =
-    std::chrono::milliseconds{100};  // a grandchild may hold the pipe for ever
+// A grandchild may hold the pipe for ever, or print for ever.
+constexpr Duration drain_quiet = std::chrono::milliseconds{100};
+constexpr Duration drain_time_max = std::chrono::seconds{2};  // from the child's end
 
 void say(std::string_view text) {
   for (const std::string_view line : split(text, '\n'))
@@ -70,6 +73,10 @@ Duration seconds(double value) {
       std::chrono::duration<double>(std::clamp(value, 0.0, 1e6)));
 }
 
+std::string_view name_of(RunLog::Stream stream) {
+  return stream == RunLog::Stream::out ? "output" : "error";
+}
+
 RunIdentity who(const RunOptions& options) {
   RunIdentity me = identify_run(process_environment(), host_name(), ::getpid());
   if (valid_node_name(options.node)) me.node = options.node;
@@ -103,16 +110,21 @@ class Run {
   }
   /// What to wait for: nothing while it gathers.
   [[nodiscard]] pollfd waited_for(RunLog::Stream stream) const;
-  /// Reads once what is there; closes the stream at its end.
-  void pump(RunLog::Stream stream);
+  /// Reads once what is there; closes the stream at its end. How much there was.
+  std::size_t pump(RunLog::Stream stream);
   void take(RunLog::Stream stream, std::string_view bytes);
   void pass_on(RunLog::Stream stream, std::string_view bytes);
+  void show(RunLog::Stream stream, std::string_view bytes);
   /// Once, in the log and, if it is there, on standard error.
   void say_unread(RunLog::Stream stream);
+  void say_lost(RunLog::Stream stream, std::size_t bytes, int problem);
+  void note_and_say(const std::string& text);
   void look_for_stall();
+  void take_what_is_left(RunLog::Stream stream);
+  void tell_end();
   void drain();
   void finish();
-  void report_end();
+  void explain_end();
   bool wait_for_ruling();
   void close(RunLog::Stream stream) {
     stream == RunLog::Stream::out ? child_.close_out() : child_.close_err();
@@ -136,9 +148,12 @@ class Run {
   std::string buffer_ = std::string(read_bytes, '\0');
   std::string tagged_;
   std::optional<ChildEnd> end_;
+  Duration ended_at_{0};
   int start_code_ = 0;
   bool out_unread_ = replace_if_closed(STDOUT_FILENO);
   bool err_unread_ = replace_if_closed(STDERR_FILENO);
+  std::uint64_t out_lost_bytes_ = 0;
+  std::uint64_t err_lost_bytes_ = 0;
 };
 
 void Run::open_log() {
@@ -193,8 +208,13 @@ int Run::main() {
   announce();
   choose_gathering();
   watch();
+  take_what_is_left(RunLog::Stream::out);
+  take_what_is_left(RunLog::Stream::err);
+  static_cast<void>(log_.finish(clock_.now()).ok());  // the agent may look into it
+  tell_end();
   drain();
   finish();
+  explain_end();
   return end_->shell_code();
 }
 
@@ -241,16 +261,18 @@ void Run::watch() {
     // A line of output costs no look at the child: its end comes by the signal.
     if (ready <= 0 || waits[2].revents != 0) end_ = child_.reap();
   }
+  ended_at_ = clock_.monotonic();
 }
 
-void Run::pump(RunLog::Stream stream) {
-  if (descriptor(stream) < 0) return;
+std::size_t Run::pump(RunLog::Stream stream) {
+  if (descriptor(stream) < 0) return 0;
   const ssize_t got = ::read(descriptor(stream), buffer_.data(), buffer_.size());
   if (got > 0) {
     take(stream, std::string_view(buffer_.data(), static_cast<std::size_t>(got)));
   } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
     close(stream);
   }
+  return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
 }
 
 void Run::take(RunLog::Stream stream, std::string_view bytes) {
@@ -260,6 +282,7 @@ void Run::take(RunLog::Stream stream, std::string_view bytes) {
   pass_on(stream, bytes);
   (stream == RunLog::Stream::out ? steps_out_ : steps_err_).output(bytes);
   (stream == RunLog::Stream::out ? last_out_ : last_err_).output(bytes);
+  if (end_) return;  // its rhythm is over; an orphan's is not its own
   const Duration now = clock_.monotonic();
   gather_.read(stream, bytes.size(), now);
   if (const auto stall = rhythm_.output(now, gather_.gathered() == stream)) {
@@ -272,24 +295,42 @@ void Run::take(RunLog::Stream stream, std::string_view bytes) {
 }
 
 void Run::pass_on(RunLog::Stream stream, std::string_view bytes) {
-  const bool out = stream == RunLog::Stream::out;
   if (options_.tag) {
     tagged_.clear();
-    (out ? tag_out_ : tag_err_)
+    (stream == RunLog::Stream::out ? tag_out_ : tag_err_)
         .feed(bytes, fmt::format("[{} rank{}] ", me_.node, me_.rank), tagged_);
     bytes = tagged_;
   }
+  show(stream, bytes);
+}
+
+void Run::show(RunLog::Stream stream, std::string_view bytes) {
+  const bool out = stream == RunLog::Stream::out;
   bool& unread = out ? out_unread_ : err_unread_;
-  if (unread || write_all(out ? STDOUT_FILENO : STDERR_FILENO, bytes) != EPIPE) return;
+  if (unread) return;
+  const int problem = write_all(out ? STDOUT_FILENO : STDERR_FILENO, bytes);
+  if (problem == 0) return;
+  if (problem != EPIPE) return say_lost(stream, bytes.size(), problem);
   unread = true;
   // Without a log the command is to learn it as it would without us, by SIGPIPE.
   log_.path().empty() ? close(stream) : say_unread(stream);
 }
 
 void Run::say_unread(RunLog::Stream stream) {
-  const std::string text = fmt::format("nobody reads our standard {}; the command goes on{}",
-                                       stream == RunLog::Stream::out ? "output" : "error",
-                                       log_.path().empty() ? "" : ", its log has everything");
+  note_and_say(fmt::format("nobody reads our standard {}; the command goes on{}", name_of(stream),
+                           log_.path().empty() ? "" : ", its log has everything"));
+}
+
+/// Not the command's fault, and it may pass: the next bytes are tried again.
+void Run::say_lost(RunLog::Stream stream, std::size_t bytes, int problem) {
+  std::uint64_t& lost = stream == RunLog::Stream::out ? out_lost_bytes_ : err_lost_bytes_;
+  if (std::exchange(lost, lost + bytes) != 0) return;
+  note_and_say(fmt::format("cannot write our standard {}: {}; the command goes on{}",
+                           name_of(stream), std::strerror(problem),
+                           log_.path().empty() ? "" : ", its log has everything"));
+}
+
+void Run::note_and_say(const std::string& text) {
   static_cast<void>(log_.note(text, clock_.now()).ok());
   say(text);
 }
@@ -304,14 +345,41 @@ void Run::look_for_stall() {
   if (options_.verbose) say(fmt::format("no output for {}", to_text(stall->silent)));
 }
 
-/// What the child left in the pipes. The end of the stream may never come, if a grandchild lives
-/// on.
+/// What the pipe held when the child had ended: all that it wrote, without waiting for more.
+void Run::take_what_is_left(RunLog::Stream stream) {
+  int left_bytes = 0;
+  if (descriptor(stream) >= 0) ::ioctl(descriptor(stream), FIONREAD, &left_bytes);
+  while (left_bytes > 0) {
+    const std::size_t got = pump(stream);
+    if (got == 0) return;
+    left_bytes -= static_cast<int>(got);
+  }
+}
+
+void Run::tell_end() {
+  LauncherMessage exited = agent_->message(LauncherVerb::rank_exited);
+  if (end_->exit_code) exited.exit_code = *end_->exit_code;
+  if (end_->signal) exited.signal = *end_->signal;
+  exited.core_dumped = end_->core_dumped;
+  exited.step = std::max(steps_out_.last(), steps_err_.last());  // nothing is less than any step
+  if (end_->failed()) {
+    exited.last_line = last_err_.text();  // where programs say why they end
+    if (exited.last_line->empty()) exited.last_line = last_out_.text();
+  }
+  agent_->tell(exited);
+}
+
+/// What grandchildren still print. The end of the stream may never come, if one lives on.
 void Run::drain() {
   while (child_.out() >= 0 || child_.err() >= 0) {
+    const Duration left = ended_at_ + drain_time_max - clock_.monotonic();
+    if (left <= Duration{0}) return;
     std::array<pollfd, 2> waits{{{child_.out(), POLLIN, 0}, {child_.err(), POLLIN, 0}}};
-    if (::poll(waits.data(), waits.size(),
-               static_cast<int>(drain_quiet / std::chrono::milliseconds{1})) <= 0)
-      return;
+    const int ready =
+        ::poll(waits.data(), waits.size(),
+               static_cast<int>(std::min(drain_quiet, left) / std::chrono::milliseconds{1}));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return;
     if (waits[0].revents != 0) pump(RunLog::Stream::out);
     if (waits[1].revents != 0) pump(RunLog::Stream::err);
   }
@@ -325,26 +393,18 @@ void Run::finish() {
     std::string err;
     tag_out_.finish(prefix, out);
     tag_err_.finish(prefix, err);
-    write_all(STDOUT_FILENO, out);
-    write_all(STDERR_FILENO, err);
+    show(RunLog::Stream::out, out);
+    show(RunLog::Stream::err, err);
   }
-  if (log_.lost_bytes() > 0)
-    say(fmt::format("{} bytes of output are missing in {}", log_.lost_bytes(),
-                    log_.path().string()));
-  report_end();
+  const auto say_missing = [](std::uint64_t bytes, const std::string& place) {
+    if (bytes > 0) say(fmt::format("{} bytes of output are missing in {}", bytes, place));
+  };
+  say_missing(log_.lost_bytes(), log_.path().string());
+  say_missing(out_lost_bytes_, "our standard output");
+  say_missing(err_lost_bytes_, "our standard error");
 }
 
-void Run::report_end() {
-  LauncherMessage exited = agent_->message(LauncherVerb::rank_exited);
-  if (end_->exit_code) exited.exit_code = *end_->exit_code;
-  if (end_->signal) exited.signal = *end_->signal;
-  exited.core_dumped = end_->core_dumped;
-  exited.step = std::max(steps_out_.last(), steps_err_.last());  // nothing is less than any step
-  if (end_->failed()) {
-    exited.last_line = last_err_.text();  // where programs say why they end
-    if (exited.last_line->empty()) exited.last_line = last_out_.text();
-  }
-  agent_->tell(exited);
+void Run::explain_end() {
   // Whoever asked us to stop knows why, and waits for us.
   if (!end_->failed() || RunChild::asked_to_stop()) return;
   if (agent_->connected() && options_.ruling_wait_s > 0 && wait_for_ruling()) return;

@@ -154,6 +154,7 @@ TEST_F(RunTest, GoesOnWhenNobodyReadsItsOutput) {
   EXPECT_EQ(log().find(said), log().rfind(said)) << log();
   EXPECT_EQ(outcome.err.find(said), 0U) << outcome.err;
   EXPECT_NE(outcome.err.find("oops\n"), std::string::npos);
+  EXPECT_EQ(outcome.err.find("missing"), std::string::npos) << "whoever left wanted no more";
 }
 
 TEST_F(RunTest, GoesOnWhenItsOutputIsClosed) {
@@ -173,6 +174,31 @@ TEST_F(RunTest, WithoutALogTheCommandLearnsThatNobodyReads) {
     for (const int end : gone) ::close(end);
   };
   EXPECT_EQ(run({"yes"}).code, 128 + SIGPIPE);
+}
+
+void write_to_a_full_disk() { ::dup2(::open("/dev/full", O_WRONLY | O_CLOEXEC), 1); }
+
+TEST_F(RunTest, OutputThatCannotBeWrittenIsSaidOnceAndCounted) {
+  options_.log_dir = "";
+  before_ = write_to_a_full_disk;
+  const Outcome outcome = shell("echo one; sleep 0.2; echo two");
+  EXPECT_EQ(outcome.code, 0) << "the command's own";
+  EXPECT_EQ(outcome.err,
+            "faultline: cannot write our standard output: No space left on device; the command "
+            "goes on\n"
+            "faultline: 8 bytes of output are missing in our standard output\n");
+}
+
+TEST_F(RunTest, OutputThatCannotBeWrittenIsInTheLog) {
+  options_.tag = true;
+  before_ = write_to_a_full_disk;
+  const Outcome outcome = shell("echo oops >&2; printf x");
+  EXPECT_NE(log().find("| x\n"), std::string::npos) << log();
+  EXPECT_NE(log().find("| faultline: cannot write our standard output"), std::string::npos)
+      << log();
+  const std::string lost = "faultline: 13 bytes of output are missing";
+  EXPECT_NE(outcome.err.find(lost), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("[n3 rank0] oops\n"), std::string::npos) << outcome.err;
 }
 
 TEST_F(RunTest, RestartsAppend) {
@@ -238,6 +264,24 @@ TEST_F(RunTest, AfterATeardownNothingIsExplained) {
 TEST_F(RunTest, GrandchildThatKeepsThePipeDoesNotHoldUpTheEnd) {
   const Outcome outcome = shell("sleep 3 & echo done; exit 4");
   EXPECT_EQ(outcome.code, 4);
+}
+
+TEST_F(RunTest, OrphanThatPrintsDoesNotHoldUpTheEndForLong) {
+  const SystemClock clock;
+  const Duration give_up = clock.monotonic() + std::chrono::seconds{30};
+  const Outcome outcome = shell("(while :; do echo tick; done) & echo done", [&](pid_t pid) {
+    if (clock.monotonic() > give_up) ::kill(pid, SIGKILL);
+  });
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.out.find("done\n"), std::string::npos);
+}
+
+TEST_F(RunTest, SignalsDoNotCutTheOutputThatIsLeft) {
+  // The orphan waits until the command was reaped, and prints after many signals.
+  const Outcome outcome = shell(
+      "run=$PPID; (while kill -0 $$; do :; done; n=0; while [ $n -lt 3000 ]; do kill -USR1 $run; "
+      "n=$((n + 1)); done; echo rest) 2>/dev/null & exit 0");
+  EXPECT_EQ(outcome.out, "rest\n");
 }
 
 TEST_F(RunTest, WithoutAgentTheOwnLogIsAskedAndSaysSo) {
@@ -378,6 +422,34 @@ TEST_F(RunTest, TheLastLineOfAFailedRankIsThatOfItsErrorsIfItHasAny) {
   agent.turn();
   ASSERT_GE(agent.heard.size(), 2U);
   EXPECT_EQ(agent.heard[1].last_line, "ValueError");
+}
+
+TEST_F(RunTest, TheEndIsToldBeforeAnOrphanIsHeardOut) {
+  FakeAgent agent(options_.socket, "");
+  // The orphan prints without a pause until the end was told.
+  const std::string told = (folder_ / "told").string();
+  shell("(n=0; while [ $n -lt 3000000 ] && [ ! -e " + told +
+            " ]; do echo tick; n=$((n + 1)); done) & echo why >&2; exit 1",
+        [&](pid_t) {
+          agent.turn();
+          if (agent.heard.size() >= 2) std::ofstream(told) << "x";
+        });
+  ASSERT_GE(agent.heard.size(), 2U);
+  EXPECT_EQ(agent.heard[1].verb, LauncherVerb::rank_exited);
+  EXPECT_EQ(agent.heard[1].last_line, "why");
+  const auto reads = reads_in(log());
+  ASSERT_FALSE(reads.empty());
+  EXPECT_LT(agent.heard[1].at, reads.back());
+}
+
+TEST_F(RunTest, TheLastLineIsToldEvenIfItHasNoEndAndMuchIsBeforeIt) {
+  FakeAgent agent(options_.socket, "x");
+  // More than one read takes; the second may be written while the first is passed on.
+  shell("seq 100000; printf 'the end'; exit 1", [&](pid_t) { agent.turn(); });
+  agent.turn();
+  ASSERT_GE(agent.heard.size(), 2U);
+  EXPECT_EQ(agent.heard[1].last_line, "the end");
+  EXPECT_NE(log().find("| the end\n"), std::string::npos);
 }
 
 TEST_F(RunTest, SilentAgentIsNotWaitedForForEver) {
