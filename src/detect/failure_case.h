@@ -73,7 +73,9 @@ struct Explanation {
   std::vector<std::string> missing;
   std::string text;
 
-  std::string node;       // the node on which it broke, "" if none is to be named
+  std::string node;  // the node on which it broke, "" if none is to be named
+  std::vector<std::string>
+      rivals;             // then the nodes between which the lines cannot decide, if known
   bool hardware = false;  // speaks of broken hardware
 };
 
@@ -113,6 +115,9 @@ bool lies_outside_node(const Cause& cause);
 /// True for a job's words about broken hardware ("uncorrectable ECC error"): decisive, and of a
 /// hardware class.
 bool says_hardware(const JobLine& line);
+/// True if the job met an error of its own: failed jobs are cancelled or requeued afterwards, by
+/// their scheduler, their user or ourselves.
+bool failed_by_itself(const FailureCase& failure);
 /// Rank, node or attempt: the narrowest that is known.
 Subject place_of(const JobLine& line, const FailureCase& failure);
 /// "rank 3 on n2", "n2", "an unnamed rank".

@@ -66,15 +66,16 @@ const JobLine* job_agrees(const FailureCase& failure, const std::string& node) {
   return line == failure.lines.end() ? nullptr : &*line;
 }
 
-/// The nearest rival on another node, if the clocks cannot tell which of the two came first.
-const Candidate* tied(const std::vector<Candidate>& candidates) {
-  for (std::size_t i = 1; i < candidates.size(); ++i) {
-    const Candidate& other = candidates[i];
-    if (other.node == candidates[0].node || other.fault->decisive != candidates[0].fault->decisive)
-      continue;
-    if (other.at() - candidates[0].at() <= order_uncertainty) return &other;
+/// The rivals on other nodes, the nearest first, of which the clocks cannot tell whether they came
+/// before the first candidate.
+std::vector<const Candidate*> tied(const std::vector<Candidate>& candidates) {
+  std::vector<const Candidate*> rivals;
+  const Candidate& best = candidates.front();
+  for (const Candidate& other : candidates) {
+    if (other.node == best.node || other.fault->decisive != best.fault->decisive) continue;
+    if (other.at() - best.at() <= order_uncertainty) rivals.push_back(&other);
   }
-  return nullptr;
+  return rivals;
 }
 
 void add_job_lines(Explanation& explanation, const FailureCase& failure) {
@@ -85,11 +86,15 @@ void add_job_lines(Explanation& explanation, const FailureCase& failure) {
 }
 
 /// Both nodes are named and neither is blamed: a name is no evidence.
-void leave_undecided(Explanation& explanation, const Candidate& rival, const FailureCase& failure) {
+void leave_undecided(Explanation& explanation, const std::vector<const Candidate*>& rivals,
+                     const FailureCase& failure) {
+  const Candidate& rival = *rivals.front();
   explanation.text += " " + rival.node->node + " reported " + rival.fault->cause->summary +
                       " at the same time; which came first cannot be told.";
   explanation.missing.push_back("a test of " + explanation.node + " and " + rival.node->node);
   explanation.subject = Subject::of_attempt(failure.attempt.id);
+  explanation.rivals = {explanation.node};
+  for (const Candidate* other : rivals) explanation.rivals.push_back(other->node->node);
   explanation.node.clear();
   explanation.sure = false;
   explanation.confidence = std::min(explanation.confidence, confidence::fair);
@@ -120,10 +125,12 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
   explanation.text = "The kernel of " + explanation.node +
                      " reported: " + best.fault->cause->summary + " (" +
                      best.fault->subject.text() + "). " + best.fault->note;
-  const Candidate* rival = tied(candidates);
+  const std::vector<const Candidate*> rivals = tied(candidates);
   const bool job_decides =
-      agrees != nullptr && rival != nullptr && job_agrees(failure, rival->node->node) == nullptr;
-  if (rival != nullptr && !job_decides) leave_undecided(explanation, *rival, failure);
+      agrees != nullptr && std::none_of(rivals.begin(), rivals.end(), [&](const Candidate* rival) {
+        return job_agrees(failure, rival->node->node) != nullptr;
+      });
+  if (!rivals.empty() && !job_decides) leave_undecided(explanation, rivals, failure);
   return explanation;
 }
 

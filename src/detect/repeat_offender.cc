@@ -38,15 +38,18 @@ bool never_a_node(const Explanation& explanation) {
 
 bool counts(const FailureCase& failure, const Explanation& explanation) {
   if (never_a_node(explanation)) return false;
+  // A kernel line that happened to be there did not end what a person ended.
+  if (failure.attempt.state == AttemptState::cancelled && !failed_by_itself(failure)) return false;
   if (explanation.hardware) return true;
   // A single rank is the whole workload: nothing tells its own error from the node's.
   return !explanation.node.empty() && failure.attempt.ranks.size() != 1;
 }
 
-/// Where a failure whose node is not known may have come from. A node that told of a lost one after
-/// it went was there to tell it.
+/// Where a failure whose node is not known may have come from: what the kernels said is about their
+/// own nodes alone, and a node that told of a lost one after it went was there to tell it.
 std::vector<std::string> possible_nodes(const FailureCase& failure,
                                         const Explanation& explanation) {
+  if (!explanation.rivals.empty()) return explanation.rivals;
   std::vector<std::string> nodes = failure.attempt.nodes;
   if (explanation.cause->id != cause_id::node_lost) return nodes;
   for (const Event* event : explanation.evidence)
@@ -65,6 +68,8 @@ Blame make_blame(const FailureCase& failure, const Explanation& explanation) {
   blame.started_at = failure.attempt.started_at;
   blame.at = failure.failed_at;
   blame.hardware = explanation.hardware;
+  blame.sure = explanation.sure;
+  blame.cause = explanation.cause->id;
   blame.program = explanation.cause->cause_class == CauseClass::software;
   blame.key = explanation.cause->id + "|" + normalised(explanation.evidence.front()->raw.text);
   blame.text = explanation.cause->summary;
@@ -150,7 +155,7 @@ class RepeatOffender final : public Detector {
 
   /// The same user's same error on another node: it goes where the program goes.
   bool follows_the_program(const Blame& blame) const {
-    if (blame.seen_from_outside()) return false;
+    if (blame.told_from_outside()) return false;
     return std::any_of(blames_.begin(), blames_.end(), [&](const auto& entry) {
       const Blame& other = entry.second;
       const bool same_program =

@@ -38,7 +38,8 @@ bool seen_to_break(const JobLine& line) {
          line.cause->id == cause_id::crash_signal;
 }
 
-/// A job that fails is cancelled or requeued afterwards, by its scheduler, its user or ourselves.
+}  // namespace
+
 bool failed_by_itself(const FailureCase& failure) {
   const bool error =
       std::any_of(failure.lines.begin(), failure.lines.end(), [](const JobLine& line) {
@@ -51,6 +52,8 @@ bool failed_by_itself(const FailureCase& failure) {
            return !takes_down(signal_of(exit.second.event));
          });
 }
+
+namespace {
 
 std::optional<Explanation> by_state(const FailureCase& failure) {
   std::string_view cause;

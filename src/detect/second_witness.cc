@@ -60,9 +60,19 @@ Testimony own_word(const AttemptRecord& attempt, const Blame& blame, const std::
   return testimony;
 }
 
+/// False if the two rest on ambiguous lines that do not support each other, or that are about other
+/// nodes as well.
+bool names_broken_hardware(const Blame& a, const Blame& b, const std::string& node) {
+  for (const Blame* blame : {&a, &b}) {
+    if (blame->ambiguous() && !blame->seen_from_outside(node)) return false;
+  }
+  const auto clear = [](const Blame& blame) { return blame.hardware && !blame.ambiguous(); };
+  return clear(a) || clear(b) || (a.hardware && b.hardware && a.cause == b.cause);
+}
+
 }  // namespace
 
-bool Blame::seen_from_outside() const {
+bool Blame::told_from_outside() const {
   return hardware &&
          (evidence.source == EventSource::kernel_log || evidence.source == EventSource::nvml ||
           evidence.source == EventSource::scheduler);
@@ -92,7 +102,8 @@ Testimony SecondWitness::between(const Blame& a, const Blame& b, const std::stri
                                  const AttemptTracker& attempts, Instant now) const {
   using Kind = Testimony::Kind;
   if ((!a.hardware && !b.hardware) || a.program || b.program) return {};
-  if (a.seen_from_outside() || b.seen_from_outside())
+  const bool broken = names_broken_hardware(a, b, node);
+  if (broken && (a.seen_from_outside(node) || b.seen_from_outside(node)))
     return {Kind::independent, "broken hardware was seen from outside the jobs", {}, {}, {}, {}};
   for (const Blame* blame : {&a, &b}) {
     if (const Event* event = shaken(*blame, node))
@@ -103,6 +114,7 @@ Testimony SecondWitness::between(const Blame& a, const Blame& b, const std::stri
               {},
               {}};
   }
+  if (!broken) return {};
   if (!a.user.empty() && !b.user.empty() && a.user != b.user)
     return {Kind::independent, "they belong to " + a.user + " and " + b.user, {}, {}, {}, {}};
   for (const Blame* blame : {&a, &b}) {

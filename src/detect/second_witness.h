@@ -6,9 +6,12 @@
 // "ECC error" on a node are one witness who speaks twice, and no node is taken out for it. The
 // second failure counts only with something beside it, the strongest first:
 //
-//   1. The kernel, NVML or the scheduler spoke of broken hardware there, or the node rebooted or
-//      was lost under one of the attempts. No job can write that.
+//   1. The kernel, NVML or the scheduler spoke of broken hardware on this very node, or the node
+//      rebooted or was lost under one of the attempts. No job can write that. A line that is
+//      ambiguous by itself (one reset of a drive, one link that went down) needs a second one of
+//      the same cause, or another failure that names broken hardware, to mean this.
 //   2. The two failures belong to different users, and neither is a plain exception of a program.
+//      Ambiguous lines of the kernel need what they need above.
 //   3. The same program went on without the node: another attempt of it, without the node, was
 //      completed after the first failure, or lived longer than the one that failed. That is how a
 //      broken node looks to the one user of a cluster. Somebody who is out to get a node can play
@@ -36,10 +39,12 @@ struct Blame {
   std::string user;
   std::string name;                // of the job
   std::string node;                // "" if hardware was named without a place
-  std::vector<std::string> nodes;  // of the attempt
+  std::vector<std::string> nodes;  // where it may have come from
   Instant started_at;
   Instant at;
   bool hardware = false;
+  bool sure = false;  // of the cause
+  std::string cause;
   bool program = false;  // a plain error of the program
   std::string key;       // cause and wording, to tell the same bug again
   std::string text;
@@ -47,7 +52,13 @@ struct Blame {
   Event failing;  // the event that says the attempt failed
 
   /// Somebody spoke of broken hardware whose words no job can write.
-  [[nodiscard]] bool seen_from_outside() const;
+  [[nodiscard]] bool told_from_outside() const;
+  /// They did, and of this node.
+  [[nodiscard]] bool seen_from_outside(const std::string& on) const {
+    return told_from_outside() && node == on;
+  }
+  /// They did, though such a line alone need not mean broken hardware, or not of one node.
+  [[nodiscard]] bool ambiguous() const { return told_from_outside() && !sure; }
 };
 
 struct Testimony {
