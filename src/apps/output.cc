@@ -46,15 +46,22 @@ std::size_t shown_width(const std::string& text) {
   }));
 }
 
+/// Columns up to the end of the last id in `text`, which is whole or cannot be pasted.
+std::size_t width_with_id(const std::string& text) {
+  const auto at = text.rfind("faultline:");
+  return at == std::string::npos ? 0 : shown_width(text.substr(0, text.find(' ', at)));
+}
+
 /// `text` in `width` columns: its beginning and its end say most.
 std::string elided(const std::string& text, std::size_t width) {
   if (shown_width(text) <= width) return text;
   std::vector<std::size_t> starts;  // of what takes a column
   for (std::size_t i = 0; i < text.size(); ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) starts.push_back(i);
-  const std::size_t tail = (width - 1) / 2;
+  const std::size_t tail = std::min((width - 1) / 2, width - 1 - width_with_id(text));
   const std::size_t head = width - 1 - tail;
-  return text.substr(0, starts[head]) + "…" + text.substr(starts[starts.size() - tail]);
+  return text.substr(0, starts[head]) + "…" +
+         text.substr(tail == 0 ? text.size() : starts[starts.size() - tail]);
 }
 
 /// 0: it has none. COLUMNS is in the environment only where somebody put it there on purpose.
@@ -83,16 +90,25 @@ std::vector<std::size_t> Table::widths() const {
 }
 
 void Table::shrink(std::vector<std::size_t>& widths, std::size_t width) const {
+  const auto whole = widths;
+  std::vector<std::size_t> least(widths.size(), elided_width_min);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size() && i < least.size(); ++i)
+      least[i] = std::max(least[i], width_with_id(row[i]) + 1);
+  }
   const auto& header = rows_.front();
   std::size_t all = std::accumulate(widths.begin(), widths.end(), gap * (widths.size() - 1));
   for (; all > width; --all) {
     std::size_t* longest = nullptr;
     for (std::size_t i = 0; i < widths.size(); ++i) {
-      const bool may = contains(free_text_, header[i]) &&
-                       widths[i] > std::max(elided_width_min, shown_width(header[i]));
+      const bool may =
+          contains(free_text_, header[i]) && widths[i] > std::max(least[i], shown_width(header[i]));
       if (may && (longest == nullptr || widths[i] > *longest)) longest = &widths[i];
     }
-    if (longest == nullptr) return;
+    if (longest == nullptr) {
+      widths = whole;  // it would not fit anyway
+      return;
+    }
     --*longest;
   }
 }

@@ -26,7 +26,8 @@ class Table {
   void add(std::vector<std::string> row);
   [[nodiscard]] std::size_t size() const { return rows_.size() - 1; }
   /// Columns two spaces apart, the last one not padded, each line ended. So that a line has at most
-  /// `width` columns, if that can be had, the longest free text loses its middle; 0: all is shown.
+  /// `width` columns, the longest free text loses its middle, ids (faultline:a-...) never; if that
+  /// is not enough, or `width` is 0, all is shown.
   [[nodiscard]] std::string text(std::size_t width = 0) const;
 
  private:

@@ -38,8 +38,8 @@ TEST(Output, ATableFitsTheTerminalByTheMiddleOfItsFreeText) {
             "NODE                   REASON                           BY\n"
             "a-very-long-node-name  replaced: fan 4…f the left side  ann\n"
             "n2                     -                                bob\n");
-  const std::string narrow = table.text(10);
-  EXPECT_THAT(narrow, HasSubstr("a-very-long-node-name  replac… side  ann\n")) << "ids are whole";
+  EXPECT_THAT(table.text(40), HasSubstr("a-very-long-node-name  replac… side  ann\n"));
+  EXPECT_EQ(table.text(39), table.text()) << "it would not fit anyway";
   EXPECT_EQ(table.text(), table.text(0));
 }
 
@@ -48,7 +48,15 @@ TEST(Output, TheLongestFreeTextIsElidedFirstAndALetterIsALetter) {
   table.add({std::string(14, 'a'), "ääääääääääääääääääää"});
   EXPECT_THAT(table.text(30), HasSubstr("aaaaaaaaaaaaaa  äääääää…ääääää\n"));
   EXPECT_THAT(table.text(26), HasSubstr("aaaaaa…aaaaa  ääääää…äääää\n"));
-  EXPECT_EQ(table.text(26), table.text(1)) << "less would say nothing";
+  EXPECT_EQ(table.text(25), table.text()) << "less would say nothing, and not fit either";
+}
+
+TEST(Output, AnIdInFreeTextIsWhole) {
+  Table table({"REASON"}, {"REASON"});
+  table.add({"faultline:a-232befe3667dc910 gpu.ecc_uncorrectable"});
+  EXPECT_THAT(table.text(32), HasSubstr("faultline:a-232befe3667dc910…ble\n"));
+  EXPECT_THAT(table.text(29), HasSubstr("faultline:a-232befe3667dc910…\n"));
+  EXPECT_EQ(table.text(28), table.text());
 }
 
 TEST(Output, WhatIsNoTerminalGetsTheWholeTableUnlessColumnsSaysHowWide) {
