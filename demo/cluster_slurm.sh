@@ -6,7 +6,7 @@
 start_cluster_and_faultline() {
   scene "a real Slurm: slurmctld and 9 slurmd with own host names and 8 fake GPUs each"
   export FAULTLINE_SLURM_DIR=$work/slurm
-  start_cluster -n 9 --topology >"$work/cluster.log" 2>&1
+  start_cluster -n 9 --topology
   step "$(sinfo -h -o '%D nodes, state %t, GRES %G' | head -n 1)"
   make_certificates n1 n2 n3 n4 n5 n6 n7 n8 n9
   at_exit stop_faultline

@@ -4,7 +4,7 @@
 
 [[ -w /dev/kmsg ]] || give_up "/dev/kmsg cannot be written here: this test needs root on a machine of its own"
 export FAULTLINE_SLURM_DIR=$work/slurm
-start_cluster -n 3 >"$work/cluster.log" 2>&1
+start_cluster -n 3
 make_certificates n1 n2 n3
 at_exit stop_faultline
 start_controller --scheduler slurm --slurm-conf "$SLURM_CONF" --mode act --poll-ms 500

@@ -18,7 +18,7 @@ cluster_options=() # more options of `slurm_cluster up`
 start_slurm_with_faultline() { # COUNT [OPTIONS OF 'serve'...]
   local count=$1; shift
   export FAULTLINE_SLURM_DIR=$work/slurm
-  start_cluster -n "$count" "${cluster_options[@]}" >"$work/cluster.log" 2>&1
+  start_cluster -n "$count" "${cluster_options[@]}"
   local nodes=() i
   for ((i = 1; i <= count; i++)); do nodes+=("n$i"); done
   make_certificates "${nodes[@]}"

@@ -9,7 +9,7 @@ start_cluster() { # ARGUMENTS OF 'up'...
   export FAULTLINE_SLURM_DIR=${FAULTLINE_SLURM_DIR:-${TMPDIR:-/tmp}/faultline-slurm-$$}
   export FAULTLINE_SLURM_PORT=${FAULTLINE_SLURM_PORT:-$((18000 + $$ % 100 * 100))}
   at_exit "'$slurm_cluster' down"
-  "$slurm_cluster" up "$@" || give_up "the cluster did not start"
+  "$slurm_cluster" up "$@" >"$work/cluster.log" 2>&1 || { cat "$work/cluster.log"; give_up "the cluster did not start"; }
   eval "$("$slurm_cluster" env)"
 }
 
