@@ -31,7 +31,6 @@ viewed_since() { # SECONDS SINCE 1970: the controller's view of the scheduler is
 }
 # Two views: the one that was under way, and one that was begun after this was called.
 wait_for_view() {
-  local i
   for _ in 1 2; do wait_until 20 viewed_since "$(date +%s.%N)" || return 1; done
 }
 
