@@ -281,6 +281,7 @@ std::set<std::string> Controller::reopen_lost_drains(const ClusterView& view,
 
 bool Controller::reopen_drain(const NodeState& state) {
   const auto record = store_.action(state.action);
+  if (!record) note_store(record.error(), "lost drain");
   if (!record || !*record) return false;
   const auto& outcome = (*record)->outcome;
   if (!outcome || outcome->status != OutcomeStatus::done) return !outcome || outcome->retryable;

@@ -23,7 +23,7 @@ std::string key_for(const std::optional<AttemptId>& attempt, const Subject& subj
 
 /// Kernels that do not know the job all speak of this one: only an event ties two such verdicts.
 bool names_nothing(const std::optional<AttemptId>& attempt, const Subject& subject) {
-  return !attempt && subject == Subject::of_job("unknown");
+  return !attempt && subject == Subject::of_unnamed_job();
 }
 
 std::string key_tie(const std::string& key) { return "key " + key; }

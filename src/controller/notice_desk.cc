@@ -127,7 +127,7 @@ class Accountant {
   /// Where somebody has to look for a job that nobody names.
   Status find_place() {
     const Verdict& verdict = account_.notice.verdict;
-    if (verdict.subject != Subject::of_job("unknown") || verdict.evidence.empty())
+    if (verdict.subject != Subject::of_unnamed_job() || verdict.evidence.empty())
       return ok_status();
     const auto event = store_.event(verdict.evidence.front());
     if (!event) return event.error();

@@ -101,7 +101,7 @@ Subject placed(const Fact& fact, const std::vector<const Fact*>& roots, const Ca
   const bool seeks_gpu = own.kind == SubjectKind::node &&
                          catalog.signature(fact.event.signature)->subject == SubjectKind::gpu;
   const std::string_view pid = fact.event.field("pid");
-  const bool seeks_job = own == Subject::of_job("unknown") && !pid.empty();
+  const bool seeks_job = own == Subject::of_unnamed_job() && !pid.empty();
   if (!seeks_gpu && !seeks_job) return own;
   for (const Fact* other : roots) {
     if (seeks_job && other->event.field("pid") != pid) continue;
@@ -441,7 +441,7 @@ Subject job_of(const Event& event) {
   if (const std::string job = slurm_job_in(event.field("memcg")); !job.empty())
     return Subject::of_job(job);
   const bool named = event.subject.kind == SubjectKind::job && !event.subject.attempt.job.empty();
-  return named ? event.subject : Subject::of_job("unknown");
+  return named ? event.subject : Subject::of_unnamed_job();
 }
 
 const Cause* cause_of(const Fact& fact, const Catalog& catalog) {

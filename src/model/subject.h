@@ -69,6 +69,8 @@ struct Subject {
   static Subject of_job(std::string job) {
     return {SubjectKind::job, {}, {}, {std::move(job), 0}, -1};
   }
+  /// The job that a kernel line is about and does not name.
+  static Subject of_unnamed_job() { return of_job("unknown"); }
   static Subject of_attempt(AttemptId attempt) {
     return {SubjectKind::attempt, {}, {}, std::move(attempt), -1};
   }

@@ -1,6 +1,6 @@
 // The targets of people's requests, as the text that lies in the store and travels over the wire,
-// and the silences that follow from them. Pure functions, so
-// that a running controller, one that just started and `faultline silences` cannot differ.
+// and the silences that follow from them. Pure functions, so that a running controller, one that
+// just started and `faultline silences` cannot differ.
 #pragma once
 
 #include <string>
