@@ -307,7 +307,8 @@ ClockDomain clock_of(EventSource source, const LinePrefix& prefix) {
     case EventSource::nvml:
     case EventSource::agent:
     case EventSource::controller:
-    case EventSource::person: return ClockDomain::none;
+    case EventSource::person:
+    case EventSource::collective_trace: return ClockDomain::none;
   }
   return ClockDomain::none;
 }

@@ -120,7 +120,8 @@ std::vector<Layer> layers_of(EventSource source) {
     case EventSource::nvml:
     case EventSource::agent:
     case EventSource::controller:
-    case EventSource::person: return {};
+    case EventSource::person:
+    case EventSource::collective_trace: return {};
   }
   return {};
 }

@@ -15,17 +15,19 @@ namespace faultline {
 
 /// Where a fact comes from. What a source may cause is fixed by policy (guard "source trusted").
 enum class EventSource {
-  kernel_log,  // /dev/kmsg or the kernel's lines of a journal; written by the node's kernel
-  job_log,     // written by the job: never trusted beyond that job
-  launcher,    // `faultline run` about the process it wrapped
-  nvml,        // sampled by the agent
-  scheduler,   // Slurm, Kubernetes or the local adapter
-  agent,       // an agent about itself
-  controller,  // an outcome, or silence noticed by the controller
-  person,      // approve, deny, return
+  kernel_log,        // /dev/kmsg or the kernel's lines of a journal; written by the node's kernel
+  job_log,           // written by the job: never trusted beyond that job
+  launcher,          // `faultline run` about the process it wrapped
+  nvml,              // sampled by the agent
+  scheduler,         // Slurm, Kubernetes or the local adapter
+  agent,             // an agent about itself
+  controller,        // an outcome, or silence noticed by the controller
+  person,            // approve, deny, return
+  collective_trace,  // what a communication library recorded of its own operations: PyTorch's
+                     // flight recorder, NCCL Inspector, NCCL RAS; written by the job
 };
 FAULTLINE_ENUM_NAMES(EventSource, "kernel_log", "job_log", "launcher", "nvml", "scheduler", "agent",
-                     "controller", "person");
+                     "controller", "person", "collective_trace");
 
 enum class EventKind {
   log_signature,     // a line hit a catalog signature; `signature` is set
@@ -46,11 +48,17 @@ enum class EventKind {
   outcome,           // an action's outcome; fields action, kind, status
   person_request,    // fields request (approve, deny, return), target, who
   progress_resumed,  // output after a stall that was reported; fields silent_ms, usual_ms
+  trace_read,  // subject rank: its record of operations was read; fields format, version, world
+  group_seen,  // subject rank: a process group it is in; fields group, desc, ranks ("0-3,8")
+  operation_pending,    // subject rank: handed in and not completed; fields group, seq, op, state,
+                        // ...
+  operation_completed,  // subject rank: its last completed one of a group; the same fields
 };
 FAULTLINE_ENUM_NAMES(EventKind, "log_signature", "gpu_identity", "gpu_sample", "rank_started",
                      "rank_exited", "progress_stalled", "attempt_started", "attempt_ended",
                      "node_seen", "node_boot", "source_gap", "agent_started", "agent_lost",
-                     "test_finished", "outcome", "person_request", "progress_resumed");
+                     "test_finished", "outcome", "person_request", "progress_resumed", "trace_read",
+                     "group_seen", "operation_pending", "operation_completed");
 
 /// Whose clock `observed_at` was read from. Clocks of different nodes differ; `controller` is the
 /// only common one.

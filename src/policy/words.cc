@@ -18,6 +18,7 @@ bool independent(EventSource source) {
     case EventSource::person: return true;
     case EventSource::job_log:
     case EventSource::launcher:
+    case EventSource::collective_trace:
     case EventSource::agent: return false;
   }
   return false;
@@ -43,7 +44,8 @@ bool has_failed(AttemptState state) {
 }  // namespace
 
 bool spoken_by_job(EventSource source) {
-  return source == EventSource::job_log || source == EventSource::launcher;
+  return source == EventSource::job_log || source == EventSource::launcher ||
+         source == EventSource::collective_trace;
 }
 
 bool has_independent_witness(const Verdict& verdict) {

@@ -34,7 +34,11 @@ bool above_an_agent(const Event& event) {
     case EventKind::progress_resumed:
     case EventKind::node_boot:
     case EventKind::source_gap:
-    case EventKind::agent_started: break;
+    case EventKind::agent_started:
+    case EventKind::trace_read:
+    case EventKind::group_seen:
+    case EventKind::operation_pending:
+    case EventKind::operation_completed: break;
   }
   return event.source == EventSource::controller || event.source == EventSource::person;
 }
