@@ -1,0 +1,222 @@
+#include "ingest/value_tree.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+namespace faultline {
+
+static_assert(sizeof(TreeValue) == 16);
+
+TreeValue TreeValue::of_boolean(bool value) {
+  TreeValue made(Kind::boolean);
+  made.integer_ = value ? 1 : 0;
+  return made;
+}
+
+TreeValue TreeValue::of_integer(std::int64_t value) {
+  TreeValue made(Kind::integer);
+  made.integer_ = value;
+  return made;
+}
+
+TreeValue TreeValue::of_real(double value) {
+  TreeValue made(Kind::real);
+  made.real_ = value;
+  return made;
+}
+
+TreeValue TreeValue::of_text(std::string_view text, Kind kind) {
+  TreeValue made(kind);
+  made.text_ = text.data();
+  made.text_bytes_ = static_cast<std::uint32_t>(text.size());
+  return made;
+}
+
+TreeValue TreeValue::of_container(Kind kind, ValueContainer& container) {
+  TreeValue made(kind);
+  made.container_ = &container;
+  return made;
+}
+
+std::optional<std::int64_t> TreeValue::integer() const {
+  if (kind_ != Kind::integer && kind_ != Kind::boolean) return std::nullopt;
+  return integer_;
+}
+
+std::optional<double> TreeValue::real() const {
+  if (kind_ == Kind::integer) return static_cast<double>(integer_);
+  return kind_ == Kind::real ? std::optional(real_) : std::nullopt;
+}
+
+std::string_view TreeValue::text() const {
+  return kind_ == Kind::text ? std::string_view(text_, text_bytes_) : std::string_view{};
+}
+
+std::span<const TreeValue> TreeValue::items() const {
+  if (!is_container()) return {};
+  return {container_->items, container_->size};
+}
+
+TreeValue TreeValue::find(std::string_view key) const {
+  if (kind_ != Kind::dict) return {};
+  const auto pairs = items();
+  for (std::size_t i = pairs.size() / 2; i-- > 0;) {
+    if (pairs[2 * i].kind() == Kind::text && pairs[2 * i].text() == key) return pairs[2 * i + 1];
+  }
+  return {};
+}
+
+std::size_t TreeValue::offset() const { return is_container() ? container_->offset : 0; }
+
+std::uint32_t TreeValue::number() const { return is_container() ? container_->number : 0; }
+
+void* Arena::allocate(std::size_t bytes) {
+  constexpr std::size_t align = alignof(std::max_align_t);
+  constexpr std::size_t first_block_bytes = 16U << 10U;
+  constexpr std::size_t block_bytes_max = 4U << 20U;
+  bytes = (std::max<std::size_t>(bytes, 1) + align - 1) / align * align;
+  if (bytes > room_) {
+    block_bytes_ = std::clamp(block_bytes_ * 2, first_block_bytes, block_bytes_max);
+    const std::size_t size = std::max(bytes, std::min(block_bytes_, bytes_left_));
+    if (size > bytes_left_) return nullptr;
+    bytes_left_ -= size;
+    at_ = blocks_.emplace_back(new std::byte[size]).get();
+    room_ = size;
+  }
+  void* given = at_;
+  at_ += bytes;
+  room_ -= bytes;
+  return given;
+}
+
+bool TreeBuilder::fail(std::string_view problem, bool exhausted) {
+  problem_ = problem;
+  exhausted_ = exhausted;
+  return false;
+}
+
+ValueContainer* TreeBuilder::make_container(std::size_t offset) {
+  void* room = arena_.allocate(sizeof(ValueContainer));
+  if (room == nullptr) return fail("more values than the limit allows"), nullptr;
+  auto* container = new (room) ValueContainer;
+  container->offset = offset;
+  container->number = containers_++;
+  return container;
+}
+
+bool TreeBuilder::push_container(TreeValue::Kind kind, std::size_t offset) {
+  ValueContainer* container = make_container(offset);
+  return container != nullptr && push(TreeValue::of_container(kind, *container));
+}
+
+bool TreeBuilder::mark(std::size_t offset) {
+  if (marks_.size() > limits_.depth_max) return fail("nested deeper than the limit allows");
+  marks_.push_back({stack_.size(), offset});
+  return true;
+}
+
+bool TreeBuilder::collect(TreeValue::Kind kind) {
+  if (marks_.empty()) return fail("no mark before it", false);
+  const Mark mark = marks_.back();
+  const std::span<TreeValue> values = std::span(stack_).subspan(mark.stack_size);
+  if (kind == TreeValue::Kind::dict && values.size() % 2 != 0)
+    return fail("a key without a value", false);
+  ValueContainer* container = make_container(mark.offset);
+  if (container == nullptr || !append(*container, values)) return false;
+  pop_mark();
+  return push(TreeValue::of_container(kind, *container));
+}
+
+bool TreeBuilder::collect_last(std::size_t count, std::size_t offset) {
+  if (available() < count) return fail("too few values before it", false);
+  ValueContainer* container = make_container(offset);
+  if (container == nullptr || !append(*container, std::span(stack_).last(count))) return false;
+  stack_.resize(stack_.size() - count);
+  return push(TreeValue::of_container(TreeValue::Kind::list, *container));
+}
+
+bool TreeBuilder::extend(TreeValue::Kind kind) {
+  if (marks_.empty()) return fail("no mark before it", false);
+  const std::size_t count = stack_.size() - marks_.back().stack_size;
+  marks_.pop_back();
+  return extend_last(kind, count);
+}
+
+bool TreeBuilder::extend_last(TreeValue::Kind kind, std::size_t count) {
+  if (available() < count + 1) return fail("too few values before it", false);
+  const std::span<TreeValue> values = std::span(stack_).last(count);
+  const TreeValue& into = stack_[stack_.size() - count - 1];
+  if (into.kind() != kind) return fail("no container of its kind before it", false);
+  if (kind == TreeValue::Kind::dict && count % 2 != 0) return fail("a key without a value", false);
+  if (!append(*into.container_, values)) return false;
+  stack_.resize(stack_.size() - count);
+  return true;
+}
+
+bool TreeBuilder::append(ValueContainer& container, std::span<TreeValue> values) {
+  if (values.empty()) return true;
+  if (!reserve(container, container.size + values.size()) || !place(container, values))
+    return false;
+  std::copy(values.begin(), values.end(), container.items + container.size);
+  container.size += static_cast<std::uint32_t>(values.size());
+  return true;
+}
+
+bool TreeBuilder::reserve(ValueContainer& container, std::size_t size) {
+  if (size <= container.capacity) return true;
+  // Most are filled by one call: exactly that. What grows step by step doubles.
+  const std::size_t capacity = container.size == 0 ? size : std::max(size, 2UL * container.size);
+  void* room = arena_.allocate(capacity * sizeof(TreeValue));
+  if (room == nullptr || capacity > std::numeric_limits<std::uint32_t>::max())
+    return fail("more values than the limit allows");
+  auto* items = static_cast<TreeValue*>(room);
+  std::uninitialized_default_construct_n(items, capacity);
+  std::copy_n(container.items, container.size, items);
+  container.items = items;
+  container.capacity = static_cast<std::uint32_t>(capacity);
+  return true;
+}
+
+bool TreeBuilder::place(ValueContainer& into, std::span<TreeValue> values) {
+  for (const TreeValue& value : values) {
+    if (!value.is_container()) continue;
+    value.container_->placed = true;
+    into.depth = std::max(into.depth, static_cast<std::uint16_t>(value.container_->depth + 1));
+  }
+  // Itself too, if it is among the values.
+  if (into.placed) return fail("a container that changes after it was placed in another", false);
+  if (into.depth > limits_.depth_max) return fail("nested deeper than the limit allows");
+  return true;
+}
+
+bool TreeBuilder::pop() {
+  if (available() == 0) return pop_mark();
+  stack_.pop_back();
+  return true;
+}
+
+bool TreeBuilder::pop_mark() {
+  if (marks_.empty()) return fail("nothing before it", false);
+  stack_.resize(marks_.back().stack_size);
+  marks_.pop_back();
+  return true;
+}
+
+bool TreeBuilder::duplicate() {
+  if (available() == 0) return fail("nothing before it", false);
+  return push(TreeValue(stack_.back()));
+}
+
+char* TreeBuilder::room_for_text(std::size_t bytes) {
+  void* room = arena_.allocate(bytes);
+  if (room == nullptr) fail("more text than the limit allows");
+  return static_cast<char*>(room);
+}
+
+ValueTree TreeBuilder::finish() {
+  const TreeValue root = available() == 0 ? TreeValue() : stack_.back();
+  return {std::move(arena_), root, containers_};
+}
+
+}  // namespace faultline
