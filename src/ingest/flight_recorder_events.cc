@@ -1,0 +1,291 @@
+#include "ingest/flight_recorder_events.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+#include "ingest/flight_recorder_rank.h"
+#include "ingest/rank_ranges.h"
+#include "ingest/stack_frames.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+/// "all_reduce" of "nccl:all_reduce", "send" of "nccl:send 1->2".
+std::string_view op_of(std::string_view profiling_name) {
+  const auto colon = profiling_name.find(':');
+  if (colon != std::string_view::npos) profiling_name.remove_prefix(colon + 1);
+  return profiling_name.substr(0, profiling_name.find(' '));
+}
+
+/// For each entry the one that closed its batch; `none` if it is in no batch or the one that closes
+/// it. PyTorch writes a batch's members first and then "coalesced", under the same number.
+std::vector<std::uint32_t> batch_ends(const FlightRecorderDump& dump) {
+  std::vector<std::uint32_t> ends(dump.entries.size(), none);
+  std::vector<std::uint32_t> open(dump.groups.size(), none);
+  for (auto i = static_cast<std::uint32_t>(dump.entries.size()); i-- > 0;) {
+    const RecorderEntry& entry = dump.entries[i];
+    std::uint32_t& end = open[entry.group];
+    if (op_of(entry.profiling_name).ends_with("coalesced")) {
+      end = i;
+    } else if (end != none) {
+      const RecorderEntry& closing = dump.entries[end];
+      const bool member = entry.is_p2p == closing.is_p2p &&
+                          (entry.is_p2p ? entry.p2p_seq_id == closing.p2p_seq_id
+                                        : entry.collective_seq_id == closing.collective_seq_id);
+      if (member) ends[i] = end;
+      if (!member) end = none;
+    }
+  }
+  return ends;
+}
+
+/// True if the ring no longer has the first operation, or leaves some out (the completed ones, if
+/// it is so configured).
+bool is_truncated(const FlightRecorderDump& dump) {
+  std::int64_t expected = 0;
+  for (const RecorderEntry& entry : dump.entries) {
+    if (entry.record_id >= 0 && entry.record_id != expected) return true;
+    ++expected;
+  }
+  return dump.entries_left_out > 0;
+}
+
+struct Operation {
+  std::uint32_t entry = none;
+  std::int64_t seq = -1;
+};
+
+struct Lane {
+  std::uint32_t group = 0;
+  std::string name;
+  std::int64_t last_seq = -1;
+  std::int64_t count = 0;
+  Operation completed;
+  std::vector<Operation> first_pending;
+  std::size_t pending = 0;
+};
+
+class EventWriter {
+ public:
+  EventWriter(const FlightRecorderDump& dump, const Origin& origin, Counters& counters)
+      : dump_(dump),
+        origin_(origin),
+        counters_(counters),
+        rank_(find_recorder_rank(dump, origin.rank)),
+        truncated_(is_truncated(dump)),
+        batch_ends_(batch_ends(dump)) {
+    for (const RecorderEntry& entry : dump.entries) newest_ = std::max(newest_, entry.created);
+  }
+
+  std::vector<Event> write() {
+    write_trace();
+    if (rank_.conflict) counters_.add("flight_recorder_rank_conflicts_total");
+    if (rank_.rank < 0) {
+      counters_.add("flight_recorder_rank_unknown_total");
+      return std::move(events_);
+    }
+    for (const RecorderGroup& group : dump_.groups) write_group(group);
+    fill_lanes();
+    for (const Lane& lane : lanes_) write_lane(lane);
+    return std::move(events_);
+  }
+
+ private:
+  using LaneKey = std::tuple<std::uint32_t, bool, std::int32_t>;  // group, is_send, peer
+
+  // --- events ---
+
+  Event& add_event(EventKind kind, Instant at, std::uint64_t offset, std::string_view text) {
+    Event& event = events_.emplace_back();
+    event.source = EventSource::collective_trace;
+    event.kind = kind;
+    event.attempt = origin_.attempt;
+    const AttemptId attempt = origin_.attempt.value_or(AttemptId{"unknown", 0});
+    event.subject = rank_.rank < 0 ? Subject::of_attempt(attempt)
+                                   : Subject::of_rank(attempt, rank_.rank, origin_.node);
+    event.observed_at = at;
+    event.clock = known(at) ? ClockDomain::node_wall : ClockDomain::none;
+    event.raw.path = origin_.path;
+    event.raw.offset = offset;
+    event.raw.text = printable(text, raw_text_bytes_max);
+    return event;
+  }
+  /// Names come from outside: what cannot be printed is replaced. A cut is marked by three bytes.
+  static void set(Event& event, std::string_view field, std::string_view value) {
+    if (!value.empty()) event.fields.emplace(field, printable(value, field_bytes_max - 3));
+  }
+  static void set(Event& event, std::string_view field, std::int64_t value) {
+    if (value >= 0) event.fields.emplace(field, std::to_string(value));
+  }
+
+  void write_trace() {
+    Event& event = add_event(EventKind::trace_read, newest_, 0,
+                             "flight recorder " + dump_.version + ", " +
+                                 std::to_string(dump_.entries.size()) + " operations");
+    set(event, "format", "flight_recorder");
+    set(event, "version", dump_.version);
+    set(event, "comm_lib", dump_.comm_lib_version);
+    set(event, "entries", static_cast<std::int64_t>(dump_.entries.size()));
+    for (const RecorderGroup& group : dump_.groups) {
+      if (group.desc == "default_pg" && !group.ranks.empty())
+        set(event, "world", static_cast<std::int64_t>(group.ranks.size()));
+    }
+    if (rank_.by == RecorderRank::By::contents) set(event, "rank_by", "contents");
+    if (rank_.by == RecorderRank::By::name) set(event, "rank_by", "name");
+    if (rank_.conflict) set(event, "rank_conflict", "1");
+    if (truncated_) set(event, "truncated", "1");
+    event.id = make_event_id(event);
+  }
+
+  void write_group(const RecorderGroup& group) {
+    auto parts = rank_ranges(group.ranks, field_bytes_max - 3);
+    if (parts.empty()) parts.emplace_back();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      // The parts of a long one need places of their own, which are theirs to be told apart by.
+      Event& event = add_event(EventKind::group_seen, newest_, group.offset + i,
+                               "group " + group.name + " (" + group.desc + "): " + parts[i]);
+      set(event, "group", group.name);
+      set(event, "desc", group.desc);
+      set(event, "ranks", parts[i]);
+      event.id = make_event_id(event);
+    }
+  }
+
+  void write_lane(const Lane& lane) {
+    if (lane.completed.entry != none)
+      write_operation(EventKind::operation_completed, lane, lane.completed);
+    for (const Operation& operation : lane.first_pending)
+      write_operation(EventKind::operation_pending, lane, operation);
+  }
+
+  void write_operation(EventKind kind, const Lane& lane, const Operation& operation) {
+    const RecorderEntry& entry = dump_.entries[operation.entry];
+    const std::string_view state = to_text(state_of(operation.entry));
+    Event& event =
+        add_event(kind, entry.created, entry.offset,
+                  entry.profiling_name + " in group " + dump_.groups[lane.group].name +
+                      ", record " + std::to_string(entry.record_id) + ", " + std::string(state));
+    set(event, "group", dump_.groups[lane.group].name);
+    set(event, "lane", lane.name);
+    set(event, "seq", operation.seq);
+    set(event, "record", entry.record_id);
+    set(event, "op", op_of(entry.profiling_name));
+    set(event, "state", state);
+    set(event, "in_sizes", over_batch(operation.entry, &RecorderEntry::in_sizes));
+    set(event, "out_sizes", over_batch(operation.entry, &RecorderEntry::out_sizes));
+    set(event, "in_dtypes", entry.in_dtypes);
+    set(event, "out_dtypes", entry.out_dtypes);
+    set(event, "timeout_ms", entry.timeout_ms);
+    set(event, "last", lane.last_seq);
+    set(event, "pending", static_cast<std::int64_t>(lane.pending));
+    set(event, "frame", own_frame(dump_, entry));
+    // Printable already, but for the ends of its lines.
+    if (auto stack = stack_text(dump_, entry, field_bytes_max); !stack.empty())
+      event.fields.emplace("stack", std::move(stack));
+    event.id = make_event_id(event);
+  }
+
+  /// A batch of collectives brings the tensors of all its members.
+  [[nodiscard]] std::string over_batch(std::uint32_t first,
+                                       std::string RecorderEntry::*sizes) const {
+    std::string text = dump_.entries[first].*sizes;
+    const std::uint32_t end = batch_ends_[first];
+    if (end == none || dump_.entries[first].is_p2p) return text;
+    for (std::uint32_t i = first + 1; i < end && text.size() < field_bytes_max; ++i) {
+      if (batch_ends_[i] == end && !(dump_.entries[i].*sizes).empty())
+        text += ',' + dump_.entries[i].*sizes;
+    }
+    return text;
+  }
+
+  // --- lanes ---
+
+  [[nodiscard]] OperationState state_of(std::uint32_t entry) const {
+    const std::uint32_t end = batch_ends_[entry];
+    return dump_.entries[end == none ? entry : end].state;
+  }
+
+  void fill_lanes() {
+    std::vector<bool> told(dump_.entries.size());  // entries that close a batch already told
+    for (std::uint32_t i = 0; i < dump_.entries.size(); ++i) {
+      const RecorderEntry& entry = dump_.entries[i];
+      const std::uint32_t end = batch_ends_[i];
+      const bool more_of_a_batch = !entry.is_p2p && end != none && told[end];
+      if (end != none) told[end] = true;
+      if (!told[i] && !more_of_a_batch) add_operation(i);
+    }
+  }
+
+  void add_operation(std::uint32_t index) {
+    const RecorderEntry& entry = dump_.entries[index];
+    RecorderTransfer transfer;
+    const bool is_transfer = parse_transfer(entry.profiling_name, transfer);
+    // What closes a batch of transfers whose beginning is lost is on nobody's lane.
+    if (entry.is_p2p && !is_transfer) return;
+    const std::int32_t peer = is_transfer ? transfer.peer : -1;
+    Lane* lane = lane_at({entry.group, transfer.is_send, peer});
+    if (lane == nullptr) return;
+    ++lane->count;
+    std::int64_t seq = entry.collective_seq_id;
+    if (is_transfer) seq = truncated_ ? -1 : lane->count;
+    lane->last_seq = std::max(lane->last_seq, seq);
+    if (state_of(index) == OperationState::completed) {
+      lane->completed = {index, seq};
+    } else if (++lane->pending <= lane_pending_max) {
+      lane->first_pending.push_back({index, seq});
+    }
+  }
+
+  /// nullptr if there are too many.
+  Lane* lane_at(const LaneKey& key) {
+    const auto known = lane_of_.find(key);
+    if (known != lane_of_.end()) return &lanes_[known->second];
+    if (lanes_.size() >= recorder_lanes_max) {
+      counters_.add("flight_recorder_left_out_total");
+      return nullptr;
+    }
+    lane_of_.emplace(key, lanes_.size());
+    Lane& lane = lanes_.emplace_back();
+    lane.group = std::get<0>(key);
+    lane.name = lane_name(key);
+    return &lane;
+  }
+  [[nodiscard]] std::string lane_name(const LaneKey& key) const {
+    const auto& [group, is_send, peer] = key;
+    if (peer < 0) return "collective";
+    const auto& ranks = dump_.groups[group].ranks;
+    const std::string to = is_send ? "send>" : "recv<";
+    const auto place = static_cast<std::size_t>(peer);
+    return place < ranks.size() ? to + std::to_string(ranks[place])
+                                : to + '#' + std::to_string(peer);
+  }
+
+  const FlightRecorderDump& dump_;
+  const Origin& origin_;
+  Counters& counters_;
+  RecorderRank rank_;
+  bool truncated_;
+  std::vector<std::uint32_t> batch_ends_;
+  Instant newest_;
+  std::map<LaneKey, std::size_t> lane_of_;
+  std::vector<Lane> lanes_;
+  std::vector<Event> events_;
+};
+
+}  // namespace
+
+std::vector<Event> flight_recorder_events(const FlightRecorderDump& dump, const Origin& origin,
+                                          Counters& counters) {
+  return EventWriter(dump, origin, counters).write();
+}
+
+}  // namespace faultline
