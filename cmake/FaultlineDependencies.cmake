@@ -10,6 +10,7 @@ find_package(CURL REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(LibArchive REQUIRED)
 # gRPC and what it stands on go into the program itself (decision 0009). Sanitizer builds have dozens of test programs to
 # link, and nobody waits for one of those to start.
 if(NOT FAULTLINE_SANITIZE)

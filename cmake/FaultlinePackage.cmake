@@ -44,8 +44,8 @@ set(CPACK_RESOURCE_FILE_LICENSE "${CMAKE_SOURCE_DIR}/LICENSE")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Loaded at run time, for webhooks and the journal, so that shlibdeps cannot see it.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcurl4, libsystemd0")
+# Loaded at run time, for archives, webhooks and the journal, so that shlibdeps cannot see it.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libarchive13, libcurl4, libsystemd0")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "slurm-client, python3-torch")
 set(CPACK_PACKAGE_DESCRIPTION "\
 In synchronous training every fault looks like the same NCCL error on every
