@@ -1,0 +1,218 @@
+// Forms that show themselves at their top. A heading alone is a word that any log may quote: it has
+// to stand at the very beginning, or its form's own lines have to follow.
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+#include "base/contains.h"
+#include "base/text.h"
+#include "ingest/content_forms.h"
+#include "ingest/text_cursor.h"
+
+namespace faultline {
+namespace {
+
+using namespace std::string_view_literals;
+using Words = std::initializer_list<std::string_view>;
+using Lines = std::span<const std::string_view>;
+
+bool starts_with_any(std::string_view text, Words words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.starts_with(word); });
+}
+
+Lines first(const ContentLines& lines, std::size_t count) {
+  return Lines(lines).first(std::min(count, lines.size()));
+}
+
+/// How many of `lines`, indented or not, begin with one of the words.
+std::size_t count_starting(Lines lines, Words words) {
+  return static_cast<std::size_t>(
+      std::count_if(lines.begin(), lines.end(),
+                    [&](std::string_view line) { return starts_with_any(trim(line), words); }));
+}
+
+bool any_starts(Lines lines, Words words) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](std::string_view line) { return starts_with_any(line, words); });
+}
+
+bool has_word(Lines lines, std::string_view word) {
+  return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
+    return line.find(word) != std::string_view::npos;
+  });
+}
+
+/// "__REALTIME_TIMESTAMP=1746061323123456": each record's first fields are the journal's own.
+bool is_journal_export(const ContentLines& lines) {
+  return any_starts(first(lines, 1), {"__", "_", "MESSAGE", "PRIORITY", "SYSLOG_"}) &&
+         any_starts(first(lines, 8), {"__CURSOR=", "__REALTIME_TIMESTAMP="});
+}
+
+bool is_nvidia_bug_report(const ContentLines& lines) {
+  return any_starts(first(lines, 5), {"Start of NVIDIA bug report log file"});
+}
+
+bool is_nvidia_smi_xml(const ContentLines& lines) {
+  return lines[0].starts_with('<') &&
+         any_starts(first(lines, 4), {"<!DOCTYPE nvidia_smi_log", "<nvidia_smi_log"});
+}
+
+/// `nvidia-smi -q`, or what it says in its place of a GPU that does not answer.
+bool is_nvidia_smi_text(const ContentLines& lines) {
+  if (any_starts(first(lines, 1), {"Unable to determine the device handle for"})) return true;
+  return any_starts(first(lines, 2), {"==============NVSMI LOG=============="}) &&
+         count_starting(first(lines, 8), {"Timestamp", "Driver Version", "CUDA Version",
+                                          "Attached GPUs", "GPU "}) >= 2;
+}
+
+/// ibstat, ibstatus, ibv_devinfo: one of their headings, then nothing but their fields.
+bool is_port_list(const ContentLines& lines) {
+  if (!any_starts(first(lines, 3), {"CA '", "Infiniband device '", "hca_id:"})) return false;
+  const auto fields = count_starting(lines, {"CA ",
+                                             "CA type:",
+                                             "Number of ports:",
+                                             "Firmware version:",
+                                             "Hardware ",
+                                             "Node GUID:",
+                                             "System image ",
+                                             "Port ",
+                                             "State:",
+                                             "Physical s",
+                                             "Rate:",
+                                             "Base lid:",
+                                             "LMC:",
+                                             "SM lid:",
+                                             "Capability ",
+                                             "Port GUID:",
+                                             "Link layer:",
+                                             "Infiniband ",
+                                             "default gid:",
+                                             "base lid:",
+                                             "sm lid:",
+                                             "state:",
+                                             "phys state:",
+                                             "rate:",
+                                             "link_layer:",
+                                             "hca_id:",
+                                             "transport:",
+                                             "fw_ver:",
+                                             "node_guid:",
+                                             "sys_image_",
+                                             "vendor_",
+                                             "hw_ver:",
+                                             "board_id:",
+                                             "phys_port_",
+                                             "port:",
+                                             "max_mtu:",
+                                             "active_mtu:",
+                                             "sm_lid:",
+                                             "port_lid:",
+                                             "port_lmc:",
+                                             "max_msg_sz:",
+                                             "port_cap_",
+                                             "max_vl_num:",
+                                             "active_",
+                                             "phys_state:",
+                                             "GID[",
+                                             "device_cap_flags",
+                                             "max_"});
+  return fields * 3 >= lines.size() * 2;
+}
+
+bool is_ib_report(const ContentLines& lines) {
+  return any_starts(first(lines, 8), {"Running version:", "Loading IBDIAGNET", "IBDIAGNET",
+                                      "-I- Using config", "Running command:"}) &&
+         (has_word(first(lines, 8), "IBDIAGNET") || has_word(first(lines, 8), "ibdiagnet")) &&
+         count_starting(lines, {"-I-", "-W-", "-E-"}) >= 1;
+}
+
+/// The answer of NCCL's RAS thread, with or without the words of its protocol before it.
+bool is_nccl_ras(const ContentLines& lines) {
+  const auto top = first(lines, 40);
+  const auto summary = std::find(top.begin(), top.end(), "Job summary"sv);
+  return summary != top.end() && summary + 1 != top.end() && (summary + 1)->starts_with("====") &&
+         any_starts(top, {"Communicators..."});
+}
+
+/// Names of sacct's columns, of which any may be asked for.
+constexpr auto sacct_columns = std::to_array<std::string_view>(
+    {"jobid",   "jobidraw", "jobname", "partition", "account",    "alloccpus", "alloctres",
+     "state",   "exitcode", "user",    "nodelist",  "start",      "end",       "submit",
+     "elapsed", "nnodes",   "ntasks",  "reqtres",   "timelimit",  "cluster",   "derivedexitcode",
+     "reason",  "priority", "qos",     "eligible",  "allocnodes", "workdir",   "elapsedraw"});
+
+constexpr auto job_states = std::to_array<std::string_view>(
+    {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
+     "PENDING", "PREEMPTED", "REQUEUED", "RUNNING", "TIMEOUT"});
+
+/// Rows without their header: the decoder says that it needs one.
+bool is_sacct_row(const std::vector<std::string_view>& fields) {
+  return fields.size() >= 3 && !fields[0].empty() && is_digit(fields[0][0]) &&
+         fields[0].find_first_not_of("0123456789_+.[]-abcehnrtx") == std::string_view::npos &&
+         std::any_of(fields.begin(), fields.end(), [](std::string_view field) {
+           return contains(job_states, field.substr(0, field.find(' ')));
+         });
+}
+
+bool is_sacct(const ContentLines& lines) {
+  const auto header = split(lines[0], '|');
+  if (header.size() < 2) return false;
+  const auto known = std::count_if(header.begin(), header.end(), [](std::string_view field) {
+    return contains(sacct_columns, to_lower(field));
+  });
+  if (static_cast<std::size_t>(known) * 2 >= header.size() && known >= 2) return true;
+  const auto rows = first(lines, 20);
+  return std::all_of(rows.begin(), rows.end(),
+                     [](std::string_view line) { return is_sacct_row(split(line, '|')); });
+}
+
+/// What slurm.conf, which has lines like it, cannot know.
+bool is_scontrol_show(const ContentLines& lines) {
+  const auto top = first(lines, 40);
+  if (lines[0].starts_with("JobId=")) return has_word(top, " JobState=");
+  if (!lines[0].starts_with("NodeName=")) return false;
+  return has_word(top, "State=") && (has_word(top, "CPUAlloc=") || has_word(top, "BootTime=") ||
+                                     has_word(top, "SlurmdStartTime="));
+}
+
+bool is_sinfo_header(std::string_view line) {
+  const bool upper = std::all_of(line.begin(), line.end(), [](char c) {
+    return is_upper(c) || " _|/:(),"sv.find(c) != std::string_view::npos;
+  });
+  return upper && line.find("REASON") != std::string_view::npos &&
+         (line.find("NODELIST") != std::string_view::npos ||
+          line.find("HOSTNAMES") != std::string_view::npos);
+}
+
+bool is_sinfo_reasons(const ContentLines& lines) {
+  const auto top = first(lines, 2);  // -l writes the date before it
+  return std::any_of(top.begin(), top.end(), is_sinfo_header);
+}
+
+bool is_kubernetes_yaml(const ContentLines& lines) {
+  const auto top = first(lines, 20);
+  return any_starts(first(lines, 5), {"apiVersion:"}) &&
+         any_starts(top, {"kind:", "items:", "metadata:"});
+}
+
+}  // namespace
+
+std::optional<ContentKind> headed_kind(const ContentLines& lines) {
+  if (lines.empty()) return std::nullopt;
+  if (is_journal_export(lines)) return ContentKind::journal_export;
+  if (is_nvidia_bug_report(lines)) return ContentKind::nvidia_bug_report;
+  if (is_nvidia_smi_xml(lines)) return ContentKind::nvidia_smi_xml;
+  if (is_nvidia_smi_text(lines)) return ContentKind::nvidia_smi_text;
+  if (is_port_list(lines) || is_ib_report(lines)) return ContentKind::ib_state;
+  if (is_nccl_ras(lines)) return ContentKind::nccl_ras_text;
+  if (is_sacct(lines)) return ContentKind::sacct_parsable;
+  if (is_scontrol_show(lines)) return ContentKind::scontrol_show;
+  if (is_sinfo_reasons(lines)) return ContentKind::sinfo_reasons;
+  if (is_kubernetes_yaml(lines)) return ContentKind::kubernetes_yaml;
+  return std::nullopt;
+}
+
+}  // namespace faultline

@@ -1,0 +1,133 @@
+#include "ingest/content_kind.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <string>
+
+#include "base/text.h"
+#include "ingest/content_forms.h"
+
+namespace faultline {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::size_t lines_max = 1000;  // as many say as much as all of them
+constexpr std::size_t lines_enough = 20;
+constexpr std::size_t journal_record_bytes = 4096;  // its first fields lie within
+constexpr std::size_t null_run_bytes = 8;
+
+/// UTF-16 without a mark: every other byte of its ASCII is 0.
+TextEncoding encoding_of(std::string_view head) {
+  if (head.starts_with("\xEF\xBB\xBF")) return TextEncoding::utf8_bom;
+  if (head.starts_with("\xFF\xFE")) return TextEncoding::utf16_le;
+  if (head.starts_with("\xFE\xFF")) return TextEncoding::utf16_be;
+  constexpr std::size_t looked_at = 256;
+  const auto start = head.substr(0, looked_at);
+  std::array<std::size_t, 2> nulls{};
+  for (std::size_t i = 0; i < start.size(); ++i) nulls[i % 2] += start[i] == '\0' ? 1 : 0;
+  const std::size_t most = start.size() * 2 / 5;
+  if (start.size() < 16 || (nulls[0] > 0 && nulls[1] > 0)) return TextEncoding::utf8;
+  if (nulls[1] > most) return TextEncoding::utf16_le;
+  return nulls[0] > most ? TextEncoding::utf16_be : TextEncoding::utf8;
+}
+
+/// ASCII is enough to know a form by; all else becomes '?'.
+std::string narrowed(std::string_view wide, TextEncoding encoding) {
+  const std::size_t high = encoding == TextEncoding::utf16_le ? 1 : 0;
+  std::string text;
+  for (std::size_t i = 0; i + 1 < wide.size(); i += 2) {
+    const char low = wide[i + 1 - high];
+    text += wide[i + high] == '\0' && static_cast<unsigned char>(low) < 0x80 ? low : '?';
+  }
+  if (text.starts_with('?')) text.erase(0, 1);  // the mark
+  return text;
+}
+
+/// A crash leaves runs of zeros where a log was to be written.
+std::string without_null_runs(std::string_view head) {
+  std::string text;
+  while (!head.empty()) {
+    const auto run = std::min(head.find_first_not_of('\0'), head.size());
+    if (run < null_run_bytes) text.append(head.substr(0, run));
+    head.remove_prefix(run);
+    const auto rest = std::min(head.find('\0'), head.size());
+    text.append(head.substr(0, rest));
+    head.remove_prefix(rest);
+  }
+  return text;
+}
+
+/// A text in whatever encoding has hardly any control characters, and of random bytes a tenth are.
+bool is_binary(std::string_view text) {
+  constexpr std::size_t text_bytes_a_control = 50;
+  constexpr std::string_view used = "\t\n\v\f\r\b\a\x1b\x1e";
+  const auto odd = std::count_if(text.begin(), text.end(), [&](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && used.find(c) == std::string_view::npos;
+  });
+  const bool tensors = text.size() > 10 && text.substr(8, 2) == "{\""sv && text[7] == '\0';
+  return tensors || static_cast<std::size_t>(odd) * text_bytes_a_control > text.size();
+}
+
+bool is_flight_recorder_pickle(std::string_view head) {
+  const bool framed =
+      head.size() > 2 && head[0] == '\x80' && static_cast<unsigned char>(head[1]) <= 5;
+  const bool lines = head.starts_with("(d") || head.starts_with("}");  // protocols 0 and 1
+  if (!framed && !lines) return false;
+  const auto known = {"pg_config"sv,         "pg_status"sv, "comm_lib_version"sv,
+                      "entries"sv,           "version"sv,   "profiling_name"sv,
+                      "record_id"sv,         "pg_id"sv,     "seq_id"sv,
+                      "collective_seq_id"sv, "op_id"sv};
+  const auto found = std::count_if(known.begin(), known.end(), [&](std::string_view key) {
+    return head.find(key) != std::string_view::npos;
+  });
+  return found >= 3;
+}
+
+/// The last line may be cut: it counts only where there are few others.
+ContentLines lines_of(std::string_view text) {
+  ContentLines lines;
+  while (!text.empty() && lines.size() < lines_max) {
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos && lines.size() >= lines_enough) break;
+    auto line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!trim(line).empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+ContentKind text_kind(std::string_view text) {
+  const auto start = text.find_first_not_of(" \t\r\n\x1e");
+  if (start == std::string_view::npos) return ContentKind::job_log;
+  if (const auto json = json_kind(text.substr(start)); json) return *json;
+  const ContentLines lines = lines_of(text);
+  if (const auto headed = headed_kind(lines); headed) return *headed;
+  return line_log_kind(lines);
+}
+
+ContentKind narrow_kind(std::string_view head) {
+  if (is_flight_recorder_pickle(head)) return ContentKind::flight_recorder_pickle;
+  const std::string text = without_null_runs(head);
+  const auto lines = lines_of(std::string_view(text).substr(0, journal_record_bytes));
+  // Its fields may hold any bytes.
+  if (headed_kind(lines) == ContentKind::journal_export) return ContentKind::journal_export;
+  if (text.empty() || is_binary(text)) return ContentKind::binary;
+  return text_kind(text);
+}
+
+}  // namespace
+
+Content content_of(std::string_view head) {
+  head = head.substr(0, content_head_bytes);
+  if (head.empty()) return {};
+  const TextEncoding encoding = encoding_of(head);
+  if (encoding == TextEncoding::utf16_le || encoding == TextEncoding::utf16_be)
+    return {text_kind(narrowed(head, encoding)), encoding};
+  if (encoding == TextEncoding::utf8_bom) head.remove_prefix(3);
+  return {head.empty() ? ContentKind::empty : narrow_kind(head), encoding};
+}
+
+}  // namespace faultline

@@ -1,0 +1,61 @@
+// What a file is, from its first bytes, so that the decoder that can read it gets it. Never from
+// its name. Decided by structure (keys and how deep they lie, headings, the shape of most lines),
+// not by single words: a Python log that quotes a kernel line is a job's log.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "base/enum_text.h"
+
+namespace faultline {
+
+enum class ContentKind {
+  empty,
+  binary,      // nothing that we read: a checkpoint, a core dump
+  job_log,     // also whatever text is none of the others
+  kernel_log,  // also a syslog or a journal's text of all units: its lines say whose they are
+  scheduler_log,
+  journal_json,
+  journal_export,
+  dmesg_json,
+  nvidia_smi_text,
+  nvidia_smi_xml,
+  nvidia_bug_report,
+  ib_state,
+  flight_recorder_pickle,
+  flight_recorder_json,
+  nccl_inspector,
+  nccl_ras_json,
+  nccl_ras_text,
+  sacct_parsable,
+  sacct_json,
+  scontrol_show,
+  sinfo_reasons,
+  kubernetes_json,
+  kubernetes_yaml,
+};
+FAULTLINE_ENUM_NAMES(ContentKind, "empty", "binary", "job_log", "kernel_log", "scheduler_log",
+                     "journal_json", "journal_export", "dmesg_json", "nvidia_smi_text",
+                     "nvidia_smi_xml", "nvidia_bug_report", "ib_state", "flight_recorder_pickle",
+                     "flight_recorder_json", "nccl_inspector", "nccl_ras_json", "nccl_ras_text",
+                     "sacct_parsable", "sacct_json", "scontrol_show", "sinfo_reasons",
+                     "kubernetes_json", "kubernetes_yaml");
+
+/// utf8 also stands for whatever else spells ASCII as ASCII does.
+enum class TextEncoding { utf8, utf8_bom, utf16_le, utf16_be };
+FAULTLINE_ENUM_NAMES(TextEncoding, "utf8", "utf8_bom", "utf16_le", "utf16_be");
+
+struct Content {
+  ContentKind kind = ContentKind::empty;
+  TextEncoding encoding = TextEncoding::utf8;
+};
+
+inline constexpr std::size_t content_head_bytes = 64 * 1024;
+
+/// `head`: the first content_head_bytes of a stream, fewer if it ends before. Fewer still may be
+/// given, and then less is known.
+Content content_of(std::string_view head);
+inline ContentKind content_kind(std::string_view head) { return content_of(head).kind; }
+
+}  // namespace faultline

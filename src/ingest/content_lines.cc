@@ -1,0 +1,115 @@
+// Logs that nothing heads: whose lines are they? Each line that has the shape of a kernel's, a
+// daemon's or Slurm's line counts for it, and a log is theirs when hardly any line is not.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/contains.h"
+#include "base/text.h"
+#include "ingest/content_forms.h"
+#include "ingest/line_prefix.h"
+
+namespace faultline {
+namespace {
+
+enum class Voice { other, system, scheduler, program };
+
+/// Who writes as a job does, though a journal keeps it.
+constexpr auto job_programs = std::to_array<std::string_view>(
+    {"python", "python3", "torchrun", "deepspeed", "accelerate", "srun", "mpirun", "bash", "sh",
+     "docker", "podman", "conda", "ray"});
+
+constexpr auto slurm_programs =
+    std::to_array<std::string_view>({"slurmctld", "slurmd", "slurmstepd", "slurmdbd"});
+
+constexpr auto slurm_openings = std::to_array<std::string_view>(
+    {"error: ",  "fatal: ",       "debug",         "sched",     "backfill",      "slurm",
+     "_slurm",   "_job",          "job",           "Job",       "node",          "Node",
+     "update_",  "launch task",   "Launching",     "task",      "done with job", "Batch",
+     "cleanup",  "requeue",       "Requeu",        "Resending", "Killing",       "Kill",
+     "Terminat", "Time limit",    "validate_node", "agent",     "auth/",         "cred",
+     "select",   "CPU frequency", "Warning: "});
+
+bool starts_with_any(std::string_view text, const auto& openings) {
+  return std::any_of(openings.begin(), openings.end(),
+                     [&](std::string_view opening) { return text.starts_with(opening); });
+}
+
+/// "[2026-11-29T21:18:32.123] error: ...": a time in brackets as Slurm spells it, and its words.
+bool is_slurm_line(const LinePrefix& prefix, std::string_view line) {
+  if (prefix.time_form != TimeForm::iso || !line.starts_with('[')) return false;
+  if (prefix.time.size() < 19 || prefix.time[10] != 'T' || prefix.time.size() > 23) return false;
+  const auto body = line.substr(prefix.body);
+  return !prefix.step.empty() || starts_with_any(body, slurm_openings) ||
+         body.find("JobId=") != std::string_view::npos ||
+         body.find("StepId=") != std::string_view::npos;
+}
+
+/// dmesg's ISO form has six digits behind a comma; Python's logging has three, and no 'T'.
+bool is_dmesg_line(const LinePrefix& prefix) {
+  if (!prefix.from_dmesg) return false;
+  if (prefix.time_form != TimeForm::iso) return true;
+  const auto comma = prefix.time.find(',');
+  return prefix.time[10] == 'T' && comma != std::string_view::npos &&
+         prefix.time.find_first_not_of("0123456789", comma + 1) == comma + 7;
+}
+
+/// Who else writes an ISO time, a word and a colon is a job: a daemon gives its process id, in
+/// brackets or, as RFC 5424 has it, after a space.
+bool is_syslog_line(const LinePrefix& prefix, std::string_view line) {
+  if (!prefix.from_syslog || prefix.program.empty()) return false;
+  if (prefix.time_form == TimeForm::month_day || prefix.program == "kernel") return true;
+  const auto after = static_cast<std::size_t>(prefix.program.end() - line.begin());
+  return after < line.size() && (line[after] == '[' || line[after] == ' ');
+}
+
+Voice voice_of(std::string_view line) {
+  const LinePrefix prefix = parse_system_prefix(line);
+  if (is_syslog_line(prefix, line)) {
+    if (contains(slurm_programs, prefix.program)) return Voice::scheduler;
+    return contains(job_programs, prefix.program) ? Voice::program : Voice::system;
+  }
+  if (is_slurm_line(prefix, line)) return Voice::scheduler;
+  constexpr auto bare =
+      std::to_array<std::string_view>({"NVRM: Xid (", "-- Logs begin", "-- Journal begins",
+                                       "-- Boot ", "-- Reboot --", "-- No entries --"});
+  return is_dmesg_line(prefix) || starts_with_any(line, bare) ? Voice::system : Voice::other;
+}
+
+struct Tally {
+  std::size_t lines = 0;
+  std::size_t system = 0;
+  std::size_t scheduler = 0;
+  std::size_t program = 0;
+};
+
+Tally tally_of(const ContentLines& lines) {
+  Tally tally;
+  Voice before = Voice::other;
+  for (const auto line : lines) {
+    const Voice voice = is_kmsg_continuation(line) ? before : voice_of(line);
+    ++tally.lines;
+    tally.system += voice == Voice::system ? 1 : 0;
+    tally.scheduler += voice == Voice::scheduler ? 1 : 0;
+    tally.program += voice == Voice::program ? 1 : 0;
+    before = voice;
+  }
+  return tally;
+}
+
+/// Four in five: stack traces and wrapped lines have no head, and a job's log with a kernel's log
+/// pasted into it has words of its own.
+bool most(std::size_t part, std::size_t whole) { return part * 5 >= whole * 4; }
+
+}  // namespace
+
+ContentKind line_log_kind(const ContentLines& lines) {
+  const Tally tally = tally_of(lines);
+  if (tally.lines == 0) return ContentKind::job_log;
+  if (most(tally.scheduler, tally.lines)) return ContentKind::scheduler_log;
+  if (most(tally.program, tally.lines)) return ContentKind::job_log;
+  return most(tally.system + tally.scheduler + tally.program, tally.lines) ? ContentKind::kernel_log
+                                                                           : ContentKind::job_log;
+}
+
+}  // namespace faultline
