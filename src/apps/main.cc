@@ -8,6 +8,7 @@
 #include "adapters/grpc/reach.h"
 #include "adapters/nvml/nvml_child.h"
 #include "apps/agent_command.h"
+#include "apps/diagnose_command.h"
 #include "apps/doctor_command.h"
 #include "apps/local_command.h"
 #include "apps/output.h"
@@ -61,6 +62,7 @@ Status reach_controller(const AgentOptions& options) {
 
 struct Options {
   AgentOptions agent;
+  DiagnoseOptions diagnose;
   DoctorOptions doctor;
   LocalCommandOptions local;
   PersonOptions person;
@@ -83,6 +85,7 @@ int dispatch(CLI::App& app, Options& options) {
   if (verb == "compile-signatures") return signatures_main(options.signatures);
   if (verb == "agent") return agent_main(*command, options.agent, make_uplink);
   if (verb == "serve") return serve_main(*command, options.serve);
+  if (verb == "diagnose") return diagnose_main(options.diagnose);
   if (verb == "doctor") return doctor_main(options.doctor, reach_controller);
   if (verb == "store") return store_main(options.store);
   if (verb == "pki") return pki_main(options.pki);
@@ -106,6 +109,7 @@ int run_program(int argc, char** argv) {
       "Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 no answer.\n"
       "Output that is lost (a full disk) is a failure; a reader that goes away (| head) is none.\n"
       "Start with: faultline doctor");
+  add_diagnose_command(app, options.diagnose);
   add_run_command(app, options.run);
   add_agent_command(app, options.agent);
   add_nvml_child_command(app);

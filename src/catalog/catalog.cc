@@ -56,6 +56,7 @@ Result<Catalog> Catalog::load(const fs::path& folder) {
   CatalogParser parser;
   FAULTLINE_TRY(add_folder(parser, folder / "causes", &CatalogParser::add_causes));
   FAULTLINE_TRY(add_folder(parser, folder / "signatures", &CatalogParser::add_signatures));
+  FAULTLINE_TRY(add_folder(parser, folder / "rules", &CatalogParser::add_rules));
   FAULTLINE_TRY(add_folder(parser, folder / "policies", &CatalogParser::add_policies));
   return parser.finish();
 }
@@ -65,6 +66,8 @@ const Cause* Catalog::cause(std::string_view id) const { return find_by_id(cause
 const Signature* Catalog::signature(std::string_view id) const {
   return find_by_id(signatures_, id);
 }
+
+const RuleText* Catalog::rule(std::string_view id) const { return find_by_id(rules_, id); }
 
 std::string Catalog::fingerprint() const {
   StableHash hash;

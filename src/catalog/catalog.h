@@ -47,6 +47,15 @@ struct Signature {
   std::string source;
 };
 
+/// What a person needs to know about a rule that names causes; its code is in src/detect.
+struct RuleText {
+  std::string id;  // as in Verdict::rule, or the detector's name where it has one rule
+  std::string detector;
+  std::string summary;    // one line
+  std::string reasoning;  // two to five sentences
+  std::string source;
+};
+
 /// Maps a cause or a remedy to what faultline proposes. A rule with a cause beats one with a
 /// remedy.
 struct PolicyRule {
@@ -85,18 +94,20 @@ struct PolicyBook {
 
 class Catalog {
  public:
-  /// Reads causes/, signatures/ and policies/ below `folder`. Any error refuses the whole catalog,
-  /// with file and line.
+  /// Reads causes/, signatures/, rules/ and policies/ below `folder`. Any error refuses the whole
+  /// catalog, with file and line.
   static Result<Catalog> load(const std::filesystem::path& folder);
 
   /// nullptr if there is none.
   [[nodiscard]] const Cause* cause(std::string_view id) const;
   [[nodiscard]] const Signature* signature(std::string_view id) const;
+  [[nodiscard]] const RuleText* rule(std::string_view id) const;
 
   [[nodiscard]] const std::vector<Signature>& signatures() const {
     return signatures_;
-  }                                                                           // ordered by id
-  [[nodiscard]] const std::vector<Cause>& causes() const { return causes_; }  // ordered by id
+  }                                                                            // ordered by id
+  [[nodiscard]] const std::vector<RuleText>& rules() const { return rules_; }  // ordered by id
+  [[nodiscard]] const std::vector<Cause>& causes() const { return causes_; }   // ordered by id
   [[nodiscard]] const PolicyBook& policy() const { return policy_; }
 
   /// Changes with any signature's id, pattern or layer: the key of the compiled database's cache.
@@ -106,6 +117,7 @@ class Catalog {
   friend class CatalogParser;  // fills it from text
   std::vector<Cause> causes_;
   std::vector<Signature> signatures_;
+  std::vector<RuleText> rules_;
   PolicyBook policy_;
 };
 

@@ -170,6 +170,21 @@ Result<Signature> parse_signature(const toml::table& table, const std::string& f
   return signature;
 }
 
+Result<RuleText> parse_rule_text(const toml::table& table, const std::string& file) {
+  TableReader reader(table, file);
+  RuleText rule;
+  rule.id = reader.text("id");
+  rule.detector = reader.text("detector");
+  rule.summary = reader.text("summary");
+  rule.reasoning = reader.text("reasoning");
+  rule.source = reader.text("source");
+  if (!valid_capture(rule.id)) reader.fail("id", "'id' must be snake_case");
+  if (rule.summary.empty() || rule.summary.find('\n') != std::string::npos)
+    reader.fail("summary", "'summary' must be one line");
+  FAULTLINE_TRY(reader.finish());
+  return rule;
+}
+
 Error unknown_name(const std::string& place, std::string_view what, const std::string& name) {
   return {ErrorCode::invalid_argument,
           place + ": no " + std::string(what) + " '" + printable(name, id_bytes_max) + "'"};
@@ -203,6 +218,18 @@ Status CatalogParser::add_signatures(std::string_view text, const std::string& f
     if (!signature.ok()) return signature.error();
     FAULTLINE_TRY(claim(signature_places_, signature->id, place_of(table, file)));
     catalog_.signatures_.push_back(std::move(signature).value());
+    return ok_status();
+  });
+}
+
+Status CatalogParser::add_rules(std::string_view text, const std::string& file) {
+  const auto document = parse_toml(text, file);
+  if (!document.ok()) return document.error();
+  return for_each_table(*document, file, "rule", {}, [&](const toml::table& table) -> Status {
+    auto rule = parse_rule_text(table, file);
+    if (!rule.ok()) return rule.error();
+    FAULTLINE_TRY(claim(rule_text_places_, rule->id, place_of(table, file)));
+    catalog_.rules_.push_back(std::move(rule).value());
     return ok_status();
   });
 }
@@ -248,6 +275,7 @@ Result<Catalog> CatalogParser::finish() {
   }
   sort_by_id(catalog_.causes_);
   sort_by_id(catalog_.signatures_);
+  sort_by_id(catalog_.rules_);
   return std::move(catalog_);
 }
 

@@ -18,6 +18,7 @@ class CatalogParser {
  public:
   Status add_causes(std::string_view text, const std::string& file);
   Status add_signatures(std::string_view text, const std::string& file);
+  Status add_rules(std::string_view text, const std::string& file);
   Status add_policies(std::string_view text, const std::string& file);
 
   /// What only the whole shows: causes that signatures and rules name, signatures that `clears`
@@ -28,6 +29,7 @@ class CatalogParser {
   Catalog catalog_;
   std::map<std::string, std::string, std::less<>> cause_places_;  // id -> "file:line"
   std::map<std::string, std::string, std::less<>> signature_places_;
+  std::map<std::string, std::string, std::less<>> rule_text_places_;
   std::map<std::string, std::string, std::less<>> rule_places_;  // "cause x" or "remedy x"
   std::string limits_place_;
 };

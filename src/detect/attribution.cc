@@ -36,6 +36,7 @@ class Attribution final : public Detector {
     const Explanation& explanation = explained.explanation;
     Verdict verdict;
     verdict.cause = explanation.cause->id;
+    verdict.rule = explanation.rule;
     verdict.subject = explanation.subject;
     verdict.attempt = explained.failure.attempt.id;
     verdict.confidence = explanation.confidence;

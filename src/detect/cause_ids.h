@@ -30,6 +30,7 @@ inline constexpr std::string_view ib_completion = "link.ib_completion_error";
 inline constexpr std::string_view fabric = "switch.fabric";
 inline constexpr std::string_view user_exception = "software.user_exception";
 inline constexpr std::string_view collective_desync = "software.collective_desync";
+inline constexpr std::string_view collective_mismatch = "software.collective_mismatch";
 inline constexpr std::string_view collective_timeout = "software.collective_timeout";
 inline constexpr std::string_view teardown_after_success = "software.teardown_after_success";
 inline constexpr std::string_view peer_lost = "software.peer_lost";
@@ -85,6 +86,7 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              fabric,
                                                              user_exception,
                                                              collective_desync,
+                                                             collective_mismatch,
                                                              collective_timeout,
                                                              teardown_after_success,
                                                              peer_lost,

@@ -35,6 +35,7 @@ const std::vector<NamedRule>& failure_rules() {
       {"first_error", rule_first_error},
       {"gpu_fault_of_program", rule_gpu_fault_of_program},
       {"transfer_failed", rule_transfer_failed},
+      {"stuck_operation", rule_stuck_operation},
       {"collective_timeout", rule_collective_timeout},
       {"watchdog_stuck", rule_watchdog_stuck},
       {"rendezvous_lost", rule_rendezvous_lost},

@@ -12,6 +12,7 @@
 #include "catalog/catalog.h"
 #include "detect/attempt_tracker.h"
 #include "detect/kernel_faults.h"
+#include "detect/operation_board.h"
 
 namespace faultline {
 
@@ -53,7 +54,8 @@ struct FailureCase {
   std::vector<std::string> heard;  // nodes of the attempt whose kernel or agent was heard at all
   std::vector<std::string> down;   // nodes of the attempt that the scheduler has lost
   std::vector<std::string>
-      suspected_before;  // nodes on which this job's family met hardware trouble lately
+      suspected_before;              // nodes on which this job's family met hardware trouble lately
+  const OperationBoard& operations;  // what its ranks' traces say; empty without any
 
   [[nodiscard]] bool hears(std::string_view node) const;
   [[nodiscard]] std::string first_node_unheard() const;
@@ -146,6 +148,7 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure);
 std::optional<Explanation> rule_gpu_fault_of_program(const FailureCase& failure);
 std::optional<Explanation> rule_transfer_failed(const FailureCase& failure);  // collective_rules.cc
 std::optional<Explanation> rule_collective_timeout(const FailureCase& failure);
+std::optional<Explanation> rule_stuck_operation(const FailureCase& failure);  // operation_rules.cc
 std::optional<Explanation> rule_watchdog_stuck(const FailureCase& failure);
 /// True for a line about waiting for others or about a transfer that failed.
 bool is_communication_trouble(const JobLine& line);

@@ -156,6 +156,7 @@ void FailureDesk::observe_attempt(const Event& event) {
   if (job_line && !open_.contains(record->id))
     lines.window.forget_before(learnt_at(event) - running_lines_span);
   const bool is_news = (job_line && lines.window.add(event, may_be_root(event))) ||
+                       lines.operations.add(event) ||
                        event.kind == EventKind::attempt_ended ||
                        event.kind == EventKind::rank_exited;
   lines.news = lines.news || is_news;
@@ -198,7 +199,7 @@ void FailureDesk::explain_attempt(const AttemptRecord& record, const Fact& faili
                                   const std::function<void(const ExplainedFailure&)>& explained) {
   const Instant failed_at = clocks_.corrected(failing);
   FailureCase failure{catalog_, record, failing, failed_at, failed_at, lines_of(record, lines),
-                      {},       {},     {},      {},        {}};
+                      {},       {},     {},      {},        {},        lines.operations};
   for (const auto& [rank, exit] : record.failed_ranks)
     failure.failed_at = std::min(failure.failed_at, clocks_.corrected(exit));
   failure.onset = failure.failed_at;

@@ -61,6 +61,7 @@ class FailureDesk {
  private:
   struct Lines {
     EventWindow window{attempt_lines_max};
+    OperationBoard operations;
     bool news = false;
     bool settled = false;  // as of the last explanation
   };

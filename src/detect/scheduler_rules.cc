@@ -284,6 +284,14 @@ std::optional<Explanation> rule_ended_on_purpose(const FailureCase& failure) {
   return explanation;
 }
 
+/// Whether ranks spoke themselves, of whatever it was.
+static bool ranks_were_heard(const FailureCase& failure) {
+  return std::any_of(failure.lines.begin(), failure.lines.end(), [](const JobLine& line) {
+    return line.cause->id == cause_id::peer_lost || line.cause->id == cause_id::nccl_warning ||
+           is_communication_trouble(line);
+  });
+}
+
 std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
   Explanation explanation;
   const auto line = std::find_if(
@@ -338,10 +346,10 @@ std::optional<Explanation> rule_killed(const FailureCase& failure) {
   explanation.missing = {kernel_log_of(killed->node, failure)};
   // A worker killed without a traceback, its peers taken down by the launcher, no word from the
   // scheduler: mostly the kernel's out-of-memory killer. Where the node's kernel is listened to and
-  // said nothing, that guess is not allowed.
+  // said nothing, or more of the job was read than its launcher's word, that guess is not allowed.
   const bool kernel_silent =
       killed->node.empty() ? !failure.heard.empty() : failure.hears(killed->node);
-  if (killed->launcher_line && !kernel_silent) {
+  if (killed->launcher_line && !kernel_silent && !ranks_were_heard(failure)) {
     explanation.cause = failure.catalog.cause(cause_id::out_of_memory_host);
     explanation.confidence = confidence::even;
     explanation.text =

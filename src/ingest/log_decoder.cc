@@ -11,6 +11,7 @@
 #include "ingest/line_prefix.h"
 #include "ingest/line_splitter.h"
 #include "ingest/line_time.h"
+#include "ingest/nccl_init.h"
 #include "ingest/signature_engine.h"
 #include "ingest/subject_of.h"
 #include "model/gap_reason.h"
@@ -57,16 +58,21 @@ struct GapCount {
 class LogDecoder::Impl {
  public:
   Impl(std::shared_ptr<const SignatureDatabase> database, Origin origin, Counters& counters,
-       const DecoderLimits& limits)
+       const DecoderLimits& limits, std::shared_ptr<const LineFilter> filter)
       : origin_(std::move(origin)),
         counters_(counters),
         engine_(std::move(database), counters),
         throttle_(limits),
+        filter_(std::move(filter)),
         hints_{origin_.rank >= 0, origin_.nodes} {}
 
   std::vector<Event> feed(std::string_view bytes, std::uint64_t offset, Instant now) {
     begin(now);
-    splitter_.feed(bytes, offset, [this](const Line& line) { take_line(line); });
+    if (filter_ == nullptr || kernel()) {
+      split(bytes, offset);
+    } else {
+      split_filtered(bytes, offset);
+    }
     counters_.add("ingest_bytes_total", bytes.size());
     return end(false);
   }
@@ -74,6 +80,8 @@ class LogDecoder::Impl {
   std::vector<Event> finish(Instant now) {
     begin(now);
     splitter_.finish([this](const Line& line) { take_line(line); });
+    scan_block();
+    for (Event& event : ranks_.told()) give(std::move(event), block_first_line_);
     return end(true);
   }
 
@@ -84,6 +92,10 @@ class LogDecoder::Impl {
   [[nodiscard]] LinePrefix parse_prefix(std::string_view line) const;
 
   void begin(Instant now);
+  void split(std::string_view bytes, std::uint64_t offset) {
+    splitter_.feed(bytes, offset, [this](const Line& line) { take_line(line); });
+  }
+  void split_filtered(std::string_view bytes, std::uint64_t offset);
   std::vector<Event> end(bool at_once);
   void take_line(const Line& line);
   [[nodiscard]] bool is_our_host(std::string_view host) const;
@@ -91,6 +103,8 @@ class LogDecoder::Impl {
   void scan_block();
   void take_hit(const Hit& hit);
   void take_identity(const Hit& hit, Event event, std::uint64_t line);
+  void take_rank(const Signature& signature, const LinePrefix& prefix, Event event,
+                 std::uint64_t line);
   void give(Event event, std::uint64_t line);
 
   Event make_event(const Hit& hit, const LinePrefix& prefix, const std::string& text);
@@ -103,11 +117,14 @@ class LogDecoder::Impl {
   Counters& counters_;
   SignatureEngine engine_;
   EventThrottle throttle_;
+  std::shared_ptr<const LineFilter> filter_;
+  std::vector<LineFilter::Span> spans_;
   JobLogHints hints_;
   LineSplitter splitter_;
   LineBlock block_;
   GpuMemory gpus_;
   LauncherTable table_;
+  NcclInit ranks_;
   std::uint64_t block_first_line_ = 0;  // lines scanned before the block
   bool last_was_kmsg_ = false;
   bool last_was_driver_ = false;
@@ -145,6 +162,19 @@ std::vector<Event> LogDecoder::Impl::end(bool at_once) {
   counters_.add("ingest_lines_total", lines_);
   counters_.add("ingest_events_total", events_.size());
   return std::exchange(events_, {});
+}
+
+/// Lines that lie whole in `bytes` are filtered; the one that began before, and the one that ends
+/// later, are not.
+void LogDecoder::Impl::split_filtered(std::string_view bytes, std::uint64_t offset) {
+  const auto first = bytes.find('\n'), last = bytes.rfind('\n');
+  if (first == last) return split(bytes, offset);
+  const std::string_view whole = bytes.substr(first + 1, last - first);
+  if (!filter_->scan(whole, spans_)) return split(bytes, offset);
+  split(bytes.substr(0, first + 1), offset);
+  for (const auto& span : spans_)
+    split(whole.substr(span.begin, span.end - span.begin), offset + first + 1 + span.begin);
+  split(bytes.substr(last + 1), offset + last + 1);
 }
 
 void LogDecoder::Impl::take_line(const Line& line) {
@@ -221,6 +251,8 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
     counters_.add("ingest_impossible_hardware_total");
     return;
   }
+  if (hit.signature->id == nccl_init_signature)
+    return take_rank(*hit.signature, prefix, std::move(event), line);
   if (hit.signature->use == SignatureUse::identity)
     return take_identity(hit, std::move(event), line);
   if (kernel()) add_gpu(event, *hit.signature, line);
@@ -256,6 +288,16 @@ void LogDecoder::Impl::take_identity(const Hit& hit, Event event, std::uint64_t 
   event.signature.clear();
   event.subject = subjects_of(*hit.signature, event.fields, {}, origin_).front();
   give(std::move(event), line);
+}
+
+/// The communicator's number of the rank where nothing says the job's: NcclInit finds out whether
+/// they are the same.
+void LogDecoder::Impl::take_rank(const Signature& signature, const LinePrefix& prefix, Event event,
+                                 std::uint64_t line) {
+  Fields named = event.fields;
+  named.try_emplace("rank", event.field("comm_rank"));
+  event.subject = subjects_of(signature, named, prefix, origin_).front();
+  if (ranks_.take(event)) give(std::move(event), line);
 }
 
 void LogDecoder::Impl::give(Event event, std::uint64_t line) {
@@ -382,8 +424,10 @@ void LogDecoder::Impl::report_gap(GapReason why, std::uint64_t lines, std::uint6
 }
 
 LogDecoder::LogDecoder(std::shared_ptr<const SignatureDatabase> database, Origin origin,
-                       Counters& counters, DecoderLimits limits)
-    : impl_(std::make_unique<Impl>(std::move(database), std::move(origin), counters, limits)) {}
+                       Counters& counters, DecoderLimits limits,
+                       std::shared_ptr<const LineFilter> filter)
+    : impl_(std::make_unique<Impl>(std::move(database), std::move(origin), counters, limits,
+                                   std::move(filter))) {}
 LogDecoder::~LogDecoder() = default;
 LogDecoder::LogDecoder(LogDecoder&&) noexcept = default;
 LogDecoder& LogDecoder::operator=(LogDecoder&&) noexcept = default;

@@ -12,6 +12,7 @@
 
 #include "base/counters.h"
 #include "base/time.h"
+#include "ingest/line_filter.h"
 #include "ingest/signature_database.h"
 #include "model/event.h"
 
@@ -62,9 +63,10 @@ struct DecoderLimits {
 /// Not thread-safe; one for each log. The counters, and the catalog of which the database was made,
 /// must outlive it.
 ///
-/// Events: log_signature and gpu_identity as the catalog says; source_gap with field `why` = flood,
-/// binary or too_long, at most one a minute each, with fields `lines` and `bytes`. `received_at` is
-/// left unknown.
+/// Events: log_signature and gpu_identity as the catalog says; rank_started where NCCL's lines say
+/// which GPU a rank runs on, at the latest with finish() (see nccl_init.h); source_gap with field
+/// `why` = flood, binary or too_long, at most one a minute each, with fields `lines` and `bytes`.
+/// `received_at` is left unknown.
 ///
 /// Subject: as the signature's `subject` word says. Captures count before the line's own tags, and
 /// those before the origin.
@@ -93,8 +95,12 @@ struct DecoderLimits {
 /// is unknown and the clock is `none`.
 class LogDecoder {
  public:
+  /// With a filter of the same signatures only lines that may hit are looked at: for job logs that
+  /// are read in bulk. Lines that it holds back are counted nowhere, and where lines carry no time
+  /// `coalesce_lines` counts those alone that it lets through. Of kernel logs every line counts, so
+  /// there it is not used.
   LogDecoder(std::shared_ptr<const SignatureDatabase> database, Origin origin, Counters& counters,
-             DecoderLimits limits = {});
+             DecoderLimits limits = {}, std::shared_ptr<const LineFilter> filter = nullptr);
   ~LogDecoder();
   LogDecoder(LogDecoder&&) noexcept;
   LogDecoder& operator=(LogDecoder&&) noexcept;

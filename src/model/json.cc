@@ -75,6 +75,7 @@ Result<Event> event_from_json(const json& object) {
 json to_json(const Verdict& verdict) {
   return {{"id", verdict.id},
           {"detector", verdict.detector},
+          {"rule", verdict.rule},
           {"cause", verdict.cause},
           {"subject", verdict.subject.text()},
           {"status", name_of(verdict.status)},
@@ -98,6 +99,7 @@ Result<Verdict> verdict_from_json(const json& object) {
   Verdict verdict;
   read.text("id", verdict.id);
   read.text("detector", verdict.detector);
+  read.text_if_present("rule", verdict.rule);
   read.text("cause", verdict.cause);
   read.subject("subject", verdict.subject);
   read.name("status", verdict.status);

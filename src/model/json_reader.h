@@ -95,6 +95,9 @@ class JsonReader {
     }
   }
   /// Absent in what an older program wrote: stays empty.
+  void text_if_present(const char* key, std::string& out) {
+    if (object_.contains(key)) text(key, out);
+  }
   void texts_if_present(const char* key, std::vector<std::string>& out) {
     if (!member(key).is_null()) texts(key, out);
   }

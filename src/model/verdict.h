@@ -21,6 +21,7 @@ using VerdictId = std::string;  // "v-" and 16 hexadecimal digits
 struct Verdict {
   VerdictId id;
   std::string detector;  // who says so, e.g. "attribution"
+  std::string rule;      // its rule that had the answer, where it has several
   std::string cause;     // catalog cause id
   Subject subject;
   VerdictStatus status = VerdictStatus::unknown;

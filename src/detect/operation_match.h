@@ -1,0 +1,28 @@
+// Do the ranks that met in one collective mean the same? Nobody is taken to be right beforehand:
+// the many are, and where two stand against two, what the sister groups did.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "detect/operation_board.h"
+
+namespace faultline {
+
+struct OddRanks {
+  std::vector<std::int32_t> ranks;  // those who differ; everybody where it cannot be told who
+  bool sided = false;               // it could be told
+  RankOperation usual, unusual;
+  std::string differs;  // "all_gather against all_reduce", "8192 elements against 4096"
+};
+
+/// nullopt if they agree, or fewer than two have recorded operation `seq` of this lane.
+std::optional<OddRanks> find_odd_ranks(const OperationBoard& board, const LaneKey& key,
+                                       std::int64_t seq);
+
+/// The number of elements in "[8,16],[4]" or "429312": 132; -1 if it is none of these.
+std::int64_t element_count(std::string_view sizes);
+
+}  // namespace faultline

@@ -1,0 +1,191 @@
+// What the traces of the ranks say of a hang: flight-recorder dumps and their like. They are read
+// for the rank that waits for nobody; that a program's ranks come apart says nothing against a
+// node.
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "detect/cause_ids.h"
+#include "detect/confidence.h"
+#include "detect/failure_case.h"
+#include "detect/stuck_operation.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t named_ranks_max = 4;  // more than this is no longer a suspicion of anybody
+constexpr std::size_t listed_ranks_max = 16;
+
+std::string rank_list(const std::vector<std::int32_t>& ranks) {
+  std::vector<std::string> names;
+  for (const std::int32_t rank : ranks) {
+    if (names.size() == listed_ranks_max) break;
+    names.push_back(std::to_string(rank));
+  }
+  const std::size_t more = ranks.size() - names.size();
+  return (ranks.size() == 1 ? "rank " : "ranks ") + join(names, ", ") +
+         (more == 0 ? "" : " and " + std::to_string(more) + " more");
+}
+
+std::string capitalised(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] -= 'a' - 'A';
+  return text;
+}
+
+/// "all_reduce 11 of group default_pg", "recv 3 from rank 5 of group pipeline".
+std::string operation_text(const RankOperation& operation, const FailureCase& failure) {
+  const Event& event = *operation.event;
+  std::string text(event.field("op"));
+  if (operation.seq >= 0) text += " " + std::to_string(operation.seq);
+  const std::string_view lane = event.field("lane");
+  if (lane.starts_with("send>")) text += " to rank " + std::string(lane.substr(5));
+  if (lane.starts_with("recv<")) text += " from rank " + std::string(lane.substr(5));
+  const std::string group(event.field("group"));
+  const ProcessGroup* known = failure.operations.group(group);
+  const bool described = known != nullptr && !known->desc.empty() && known->desc != "undefined";
+  text += " of group " + group + (described ? " (" + known->desc + ")" : "");
+  return text;
+}
+
+std::string node_of_rank(std::int32_t rank, const FailureCase& failure) {
+  if (const RankPlace* place = failure.attempt.place_of(rank)) return place->node;
+  const RankTrace* trace = failure.operations.trace(rank);
+  if (trace != nullptr && trace->read != nullptr && !trace->read->subject.node.empty())
+    return trace->read->subject.node;
+  for (const JobLine& line : failure.lines) {
+    if (line.rank == rank && !line.node.empty()) return line.node;
+  }
+  return {};
+}
+
+void set_subject(Explanation& explanation, const std::vector<std::int32_t>& ranks,
+                 const FailureCase& failure) {
+  explanation.subject = Subject::of_attempt(failure.attempt.id);
+  if (ranks.size() != 1) return;
+  explanation.node = node_of_rank(ranks.front(), failure);
+  explanation.subject = Subject::of_rank(failure.attempt.id, ranks.front(), explanation.node);
+}
+
+std::string last_line_text(const StuckFinding& finding, const FailureCase& failure) {
+  if (finding.last.event == nullptr) return " It has handed in nothing at all.";
+  const std::string_view frame = finding.last.event->field("frame");
+  return " The last that it handed in is " + operation_text(finding.last, failure) + " (" +
+         std::string(finding.last.event->field("state")) + ")" +
+         (frame.empty() ? "." : ", from " + std::string(frame) + ".");
+}
+
+std::string stack_of(std::int32_t rank, const FailureCase& failure) {
+  const std::string node = node_of_rank(rank, failure);
+  return "the stack of rank " + std::to_string(rank) + (node.empty() ? "" : " on " + node) +
+         " while it hangs (py-spy dump)";
+}
+
+Explanation explain_mismatch(const StuckFinding& finding, const FailureCase& failure) {
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::collective_mismatch);
+  const bool sided = finding.ranks.size() <= named_ranks_max;
+  set_subject(explanation, finding.ranks, failure);
+  explanation.confidence = sided ? confidence::strong : confidence::likely;
+  explanation.text = capitalised(rank_list(finding.ranks)) + " met the others in " +
+                     operation_text(finding.operation, failure) +
+                     " with something else: " + finding.differs + ".";
+  const std::string_view frame = finding.last.event->field("frame");
+  if (!frame.empty()) explanation.text += " It was called from " + std::string(frame) + ".";
+  return explanation;
+}
+
+Explanation explain_not_joined(const StuckFinding& finding, const FailureCase& failure) {
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::collective_desync);
+  set_subject(explanation, finding.ranks, failure);
+  const bool one = finding.ranks.size() == 1;
+  explanation.confidence = one                                       ? confidence::likely
+                           : finding.ranks.size() <= named_ranks_max ? confidence::even
+                                                                     : confidence::hint;
+  if (!finding.unread.empty()) explanation.confidence = confidence::even;
+  explanation.text =
+      capitalised(rank_list(finding.ranks)) + " never entered " +
+      operation_text(finding.operation, failure) + "; " + std::to_string(finding.waiting) +
+      " others wait for it, and it waits for nobody." + last_line_text(finding, failure);
+  explanation.missing = {stack_of(finding.ranks.front(), failure),
+                         kernel_log_of(explanation.node, failure)};
+  return explanation;
+}
+
+Explanation explain_no_trace(const StuckFinding& finding, const FailureCase& failure) {
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::collective_timeout);
+  set_subject(explanation, finding.ranks, failure);
+  explanation.unknown = finding.unread.size() > named_ranks_max;
+  explanation.confidence = finding.unread.size() == 1 ? confidence::even : confidence::hint;
+  explanation.text = "Everybody whose trace was read waits, in the end, for " +
+                     rank_list(finding.unread) + ", of which there is none, in " +
+                     operation_text(finding.operation, failure) + ".";
+  explanation.missing = {"traces and output of " + rank_list(finding.unread),
+                         kernel_log_of(explanation.node, failure)};
+  return explanation;
+}
+
+Explanation explain_deadlock(const StuckFinding& finding, const FailureCase& failure) {
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::collective_desync);
+  set_subject(explanation, finding.ranks, failure);
+  const bool one = finding.ranks.size() == 1;
+  explanation.confidence = one ? confidence::even : confidence::fair;
+  explanation.text = one ? capitalised(rank_list(finding.ranks)) +
+                               " stopped first of a circle of ranks that wait for each other." +
+                               last_line_text(finding, failure)
+                         : capitalised(rank_list(finding.ranks)) +
+                               " wait for each other in a circle: they call their collectives in "
+                               "different order, as in " +
+                               operation_text(finding.operation, failure) + ".";
+  explanation.missing = {stack_of(finding.ranks.front(), failure)};
+  return explanation;
+}
+
+Explanation explain_inside(const StuckFinding& finding, const FailureCase& failure) {
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::collective_timeout);
+  const bool named = !finding.ranks.empty() && finding.ranks.size() <= named_ranks_max;
+  set_subject(explanation, named ? finding.ranks : std::vector<std::int32_t>{}, failure);
+  explanation.unknown = !named;
+  explanation.confidence = named ? confidence::even : confidence::hint;
+  explanation.text = "All members have entered " + operation_text(finding.operation, failure) +
+                     ", and it does not end: the transfer itself hangs, or a GPU does.";
+  if (named)
+    explanation.text += " " + capitalised(rank_list(finding.ranks)) +
+                        " did not begin it on the GPU while the others did.";
+  explanation.missing = {"kernel logs and port states of the nodes of its members",
+                         "NCCL's own log (NCCL_DEBUG=INFO) or its RAS report"};
+  return explanation;
+}
+
+Explanation explain_finding(const StuckFinding& finding, const FailureCase& failure) {
+  switch (finding.kind) {
+    case StuckKind::mismatch: return explain_mismatch(finding, failure);
+    case StuckKind::not_joined: return explain_not_joined(finding, failure);
+    case StuckKind::no_trace: return explain_no_trace(finding, failure);
+    case StuckKind::deadlock: return explain_deadlock(finding, failure);
+    case StuckKind::inside: break;
+  }
+  return explain_inside(finding, failure);
+}
+
+}  // namespace
+
+std::optional<Explanation> rule_stuck_operation(const FailureCase& failure) {
+  const auto finding = find_stuck_operation(failure.operations);
+  if (!finding) return std::nullopt;
+  Explanation explanation = explain_finding(*finding, failure);
+  if (!finding->unread.empty() && finding->kind != StuckKind::no_trace)
+    explanation.missing.push_back("traces and output of " + rank_list(finding->unread));
+  explanation.since = finding->operation.event->observed_at;
+  if (!known(explanation.since)) explanation.since = failure.onset;
+  explanation.evidence = finding->evidence;
+  for (const JobLine& line : failure.lines) {
+    if (is_communication_trouble(line)) explanation.evidence.push_back(&line.fact->event);
+  }
+  return explanation;
+}
+
+}  // namespace faultline

@@ -1,0 +1,63 @@
+#include "diagnose/advice.h"
+
+#include "model/names.h"
+
+namespace faultline {
+namespace {
+
+/// As likely as not: what a person does by hand needs less than what a policy does by itself.
+constexpr double evict_confidence_min = 0.5;
+
+/// A cause that is the node's, and evidence that is good enough to act on it. A rank's place
+/// counts: hardware that a rank met is that of its node.
+bool is_evictable(const Verdict& verdict, const Cause& cause) {
+  if (verdict.status == VerdictStatus::unknown || blames_no_node(cause)) return false;
+  if (verdict.status != VerdictStatus::confirmed && verdict.confidence < evict_confidence_min)
+    return false;
+  return concerns_node(cause.remedy);
+}
+
+std::string quoted_reason(const Cause& cause) { return "\"faultline: " + cause.id + "\""; }
+
+void add_node_commands(Advice& advice, const std::string& node, const Subject& subject,
+                       const Cause& cause) {
+  advice.commands.push_back("scontrol update NodeName=" + node +
+                            " State=DRAIN Reason=" + quoted_reason(cause));
+  advice.commands.push_back("sbatch --exclude=" + node + " JOB_SCRIPT");
+  if (cause.remedy == Remedy::reset_gpu && subject.kind == SubjectKind::gpu)
+    advice.commands.push_back("ssh " + node + " nvidia-smi --gpu-reset -i " + subject.part +
+                              "   # when the node is idle");
+  if (cause.remedy == Remedy::reboot_node)
+    advice.commands.push_back("scontrol reboot ASAP nextstate=RESUME " + node);
+}
+
+std::string where_to_find_node(const Verdict& verdict) {
+  const Subject& subject = verdict.subject;
+  if (subject.kind == SubjectKind::rank)
+    return "Find the node of rank " + std::to_string(subject.rank) +
+           " first (srun -l output, or a log with host names). ";
+  return "Find the node first: nothing that was read names it. ";
+}
+
+}  // namespace
+
+Advice advise(const Verdict& verdict, const Cause& cause) {
+  Advice advice;
+  advice.evict = is_evictable(verdict, cause);
+  if (!advice.evict) {
+    advice.action = cause.next_step;
+    if (cause.remedy != Remedy::none || blames_no_node(cause))
+      advice.action = "Do not evict any node. " + advice.action;
+    return advice;
+  }
+  const std::string& node = verdict.subject.node;
+  if (valid_node_name(node)) {
+    add_node_commands(advice, node, verdict.subject, cause);
+    advice.action = cause.next_step;
+  } else {
+    advice.action = where_to_find_node(verdict) + cause.next_step;
+  }
+  return advice;
+}
+
+}  // namespace faultline

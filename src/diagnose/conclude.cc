@@ -1,0 +1,154 @@
+#include "diagnose/conclude.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "diagnose/advice.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t evidence_max = 16;
+constexpr std::size_t timeline_max = 40;
+constexpr std::size_t also_seen_max = 8;
+
+using EventsById = std::map<EventId, const Event*>;
+
+bool is_unknown(const Verdict& verdict, const Catalog& catalog) {
+  const Cause* cause = catalog.cause(verdict.cause);
+  return verdict.status == VerdictStatus::unknown || cause == nullptr ||
+         cause->cause_class == CauseClass::unknown;
+}
+
+/// How much a verdict explains: that of the run's own failure before others, a known cause before
+/// an unknown one, then severity, then how sure it is.
+bool explains_more(const Verdict& a, const Verdict& b, const AttemptId& attempt,
+                   const Catalog& catalog) {
+  const auto rank = [&](const Verdict& verdict) {
+    const Cause* cause = catalog.cause(verdict.cause);
+    return std::tuple(!is_unknown(verdict, catalog), verdict.attempt == attempt,
+                      verdict.detector == "attribution",
+                      cause == nullptr ? Severity::info : cause->severity, verdict.confidence);
+  };
+  return rank(a) > rank(b);
+}
+
+EvidenceLine evidence_line(const Event& event, const LineNumbers& lines) {
+  const auto number = lines.find(event.id);
+  EvidenceLine line;
+  line.file = event.raw.path;
+  line.line = number == lines.end() ? 0 : number->second;
+  line.text = event.raw.text;
+  line.at = event.observed_at;
+  line.source = event.source;
+  line.subject = event.subject;
+  return line;
+}
+
+std::string place_text(const EvidenceLine& line) {
+  return line.line == 0 ? line.file : line.file + ":" + std::to_string(line.line);
+}
+
+/// What an event is, in a few words: its cause's summary, or what was handed in.
+std::string what_of(const Event& event, const Catalog& catalog) {
+  const Signature* signature = catalog.signature(event.signature);
+  const Cause* cause = signature == nullptr ? nullptr : catalog.cause(signature->cause);
+  if (cause != nullptr) return cause->summary;
+  if (event.kind == EventKind::operation_pending || event.kind == EventKind::operation_completed)
+    return std::string(event.field("op")) + " " + std::string(event.field("seq")) + " of group " +
+           std::string(event.field("group")) + ": " + std::string(event.field("state"));
+  return std::string(to_text(event.kind));
+}
+
+void add_entries(Diagnosis& diagnosis, const std::vector<EventId>& ids, TimelineRole role,
+                 const EventsById& events, const LineNumbers& lines, const Catalog& catalog) {
+  for (const EventId& id : ids) {
+    const auto found = events.find(id);
+    if (found == events.end() || diagnosis.timeline.size() >= timeline_max) continue;
+    const Event& event = *found->second;
+    // What we put around a run ourselves is no line of anybody's.
+    if (event.source == EventSource::controller) continue;
+    TimelineEntry entry;
+    entry.at = event.observed_at;
+    entry.role = role;
+    entry.subject = event.subject;
+    entry.what = what_of(event, catalog);
+    const EvidenceLine line = evidence_line(event, lines);
+    entry.place = place_text(line);
+    diagnosis.timeline.push_back(std::move(entry));
+    if (role != TimelineRole::consequence && diagnosis.evidence.size() < evidence_max)
+      diagnosis.evidence.push_back(line);
+  }
+}
+
+void add_timeline(Diagnosis& diagnosis, const Verdict& verdict, const Replay& replay,
+                  const LineNumbers& lines, const Catalog& catalog) {
+  EventsById events;
+  for (const Event& event : replay.events) events.emplace(event.id, &event);
+  if (!verdict.evidence.empty()) {
+    add_entries(diagnosis, {verdict.evidence.front()}, TimelineRole::first_cause, events, lines,
+                catalog);
+    add_entries(diagnosis, {verdict.evidence.begin() + 1, verdict.evidence.end()},
+                TimelineRole::evidence, events, lines, catalog);
+  }
+  add_entries(diagnosis, verdict.consequences, TimelineRole::consequence, events, lines, catalog);
+  std::stable_sort(diagnosis.timeline.begin(), diagnosis.timeline.end(),
+                   [](const TimelineEntry& a, const TimelineEntry& b) {
+                     return known(a.at) && known(b.at) && a.at < b.at;
+                   });
+}
+
+std::string also_text(const Verdict& verdict, const Catalog& catalog) {
+  const Cause* cause = catalog.cause(verdict.cause);
+  return verdict.subject.text() + ": " + (cause == nullptr ? verdict.cause : cause->summary) +
+         " (" + verdict.cause + ", " + std::string(to_text(verdict.status)) + ")";
+}
+
+void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Catalog& catalog) {
+  const Cause* cause = catalog.cause(verdict.cause);
+  diagnosis.status =
+      is_unknown(verdict, catalog) ? DiagnosisStatus::undecided : DiagnosisStatus::attributed;
+  diagnosis.cause = verdict.cause;
+  diagnosis.rule = verdict.rule.empty() ? verdict.detector : verdict.rule;
+  diagnosis.subjects = {verdict.subject};
+  diagnosis.confidence = verdict.confidence;
+  diagnosis.explanation = verdict.explanation;
+  diagnosis.missing = verdict.missing;
+  if (cause == nullptr) return;
+  diagnosis.cause_class =
+      verdict.status == VerdictStatus::unknown ? CauseClass::unknown : cause->cause_class;
+  diagnosis.summary = cause->summary;
+  diagnosis.cases = cause->cases;
+  const Advice advice = advise(verdict, *cause);
+  diagnosis.evict = advice.evict;
+  diagnosis.action = advice.action;
+  diagnosis.commands = advice.commands;
+}
+
+}  // namespace
+
+Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbers& lines) {
+  Diagnosis diagnosis;
+  diagnosis.run =
+      "job " + replay.attempt.job +
+      (replay.attempt.restart == 0 ? "" : ", restart " + std::to_string(replay.attempt.restart));
+  std::vector<Verdict> verdicts = replay.verdicts;
+  std::stable_sort(verdicts.begin(), verdicts.end(), [&](const Verdict& a, const Verdict& b) {
+    return explains_more(a, b, replay.attempt, catalog);
+  });
+  if (verdicts.empty()) {
+    if (replay.failed) diagnosis.status = DiagnosisStatus::undecided;
+    return diagnosis;
+  }
+  add_verdict(diagnosis, verdicts.front(), catalog);
+  add_timeline(diagnosis, verdicts.front(), replay, lines, catalog);
+  for (const Verdict& verdict : verdicts) {
+    const bool same = verdict.id == verdicts.front().id || verdict.cause == diagnosis.cause;
+    if (!same && diagnosis.also_seen.size() < also_seen_max)
+      diagnosis.also_seen.push_back(also_text(verdict, catalog));
+  }
+  return diagnosis;
+}
+
+}  // namespace faultline

@@ -1,0 +1,110 @@
+#include "diagnose/gather.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "diagnose/file_decoder.h"
+
+namespace faultline {
+namespace {
+
+/// The number of the line that begins at an offset, as chunks go by.
+class LineCounter {
+ public:
+  /// Events of `chunk` or of the line that it finishes.
+  void number(const std::vector<Event>& events, std::string_view chunk, std::uint64_t offset,
+              LineNumbers& lines) {
+    std::uint64_t line = lines_before_ + 1;
+    std::uint64_t counted = 0;
+    for (const Event& event : events) {
+      const std::uint64_t at = event.raw.offset;
+      if (at < offset) {
+        lines.emplace(event.id, lines_before_ + 1);
+        continue;
+      }
+      const std::uint64_t until = std::min<std::uint64_t>(at - offset, chunk.size());
+      if (until < counted) line = lines_before_ + 1, counted = 0;
+      line += count_lines(chunk.substr(counted, until - counted));
+      counted = until;
+      lines.emplace(event.id, line);
+    }
+    lines_before_ += count_lines(chunk);
+  }
+
+ private:
+  static std::uint64_t count_lines(std::string_view text) {
+    return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  std::uint64_t lines_before_ = 0;
+};
+
+/// As much as there is, up to the size of `into`; less at the end, or where the reader failed.
+std::size_t fill(InputReader& reader, std::span<char> into) {
+  std::size_t filled = 0;
+  while (filled < into.size()) {
+    const auto bytes = reader.read(into.subspan(filled));
+    if (!bytes || bytes.value() == 0) break;
+    filled += bytes.value();
+  }
+  return filled;
+}
+
+/// A pickle has none that anybody could go to.
+bool has_lines(ContentKind kind) { return kind != ContentKind::flight_recorder_pickle; }
+
+}  // namespace
+
+void Gatherer::read(const InputFile& file, InputReader& reader) {
+  buffer_.resize(read_bytes);
+  std::size_t bytes = fill(reader, buffer_);
+  const std::string_view head(buffer_.data(), bytes);
+  ReadFile seen{file, content_kind(head.substr(0, content_head_bytes)), bytes, 0};
+  const auto decoder = make_file_decoder(seen.kind, file, head.substr(0, content_head_bytes),
+                                         databases_, counters_, now_);
+  if (decoder == nullptr) {
+    if (seen.kind != ContentKind::empty)
+      warn({file.name, "is of a kind that is not read: " + std::string(to_text(seen.kind)),
+            "all of it"});
+    gathered_.files.push_back(std::move(seen));
+    return;
+  }
+  LineCounter counter;
+  std::uint64_t offset = 0;
+  const auto keep = [&](std::vector<Event> events, std::string_view chunk) {
+    counter.number(events, chunk, offset, gathered_.lines);
+    seen.events += events.size();
+    std::move(events.begin(), events.end(), std::back_inserter(gathered_.events));
+  };
+  while (bytes > 0) {
+    const std::string_view chunk(buffer_.data(), bytes);
+    keep(decoder->feed(chunk, offset), chunk);
+    offset += bytes;
+    seen.bytes = offset;
+    bytes = bytes < buffer_.size() ? 0 : fill(reader, buffer_);
+  }
+  std::vector<Event> last = decoder->finish();
+  if (const std::string_view document = decoder->document(); !document.empty()) {
+    counter = LineCounter();
+    offset = 0;
+    if (has_lines(seen.kind)) counter.number(last, document, 0, gathered_.lines);
+    seen.events += last.size();
+    std::move(last.begin(), last.end(), std::back_inserter(gathered_.events));
+  } else {
+    keep(std::move(last), {});
+  }
+  if (std::string trouble = decoder->trouble(); !trouble.empty())
+    warn({file.name, std::move(trouble), "what could not be understood"});
+  gathered_.files.push_back(std::move(seen));
+}
+
+void merge(Gathered& into, Gathered from) {
+  const auto append = [](auto& to, auto& more) {
+    std::move(more.begin(), more.end(), std::back_inserter(to));
+  };
+  append(into.files, from.files);
+  append(into.events, from.events);
+  append(into.warnings, from.warnings);
+  into.lines.merge(from.lines);
+}
+
+}  // namespace faultline

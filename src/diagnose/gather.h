@@ -1,0 +1,63 @@
+// Streams of bytes -> the events in them. What a stream is follows from its content; each kind has
+// its decoder in ingest.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "catalog/catalog.h"
+#include "diagnose/conclude.h"
+#include "diagnose/input.h"
+#include "ingest/content_kind.h"
+#include "ingest/signature_database.h"
+#include "model/event.h"
+
+namespace faultline {
+
+/// A whole document (a dump, an answer of sacct) is held in memory while it is decoded.
+inline constexpr std::size_t document_bytes_max = std::size_t{256} << 20U;
+inline constexpr std::size_t read_bytes = std::size_t{1} << 20U;
+
+using SignatureDatabases = std::map<EventSource, std::shared_ptr<const SignatureDatabase>>;
+
+/// One stream that was read.
+struct ReadFile {
+  InputFile file;
+  ContentKind kind = ContentKind::empty;
+  std::uint64_t bytes = 0;
+  std::size_t events = 0;
+};
+
+struct Gathered {
+  std::vector<ReadFile> files;
+  std::vector<Event> events;  // in the order of the files and their lines
+  LineNumbers lines;
+  std::vector<InputWarning> warnings;
+};
+
+/// One for each thread; all of one diagnosis may share databases and counters.
+class Gatherer {
+ public:
+  /// `now` is when it is read: for dates without a year in files without a time.
+  Gatherer(const SignatureDatabases& databases, Counters& counters, Instant now)
+      : databases_(databases), counters_(counters), now_(now) {}
+
+  void read(const InputFile& file, InputReader& reader);
+  void warn(InputWarning warning) { gathered_.warnings.push_back(std::move(warning)); }
+  [[nodiscard]] Gathered take() { return std::exchange(gathered_, {}); }
+
+ private:
+  const SignatureDatabases& databases_;
+  Counters& counters_;
+  Instant now_;
+  Gathered gathered_;
+  std::string buffer_;
+};
+
+/// Appends `from` to `into`.
+void merge(Gathered& into, Gathered from);
+
+}  // namespace faultline

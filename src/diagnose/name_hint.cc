@@ -1,0 +1,122 @@
+#include "diagnose/name_hint.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <vector>
+
+#include "base/contains.h"
+#include "base/text.h"
+#include "model/names.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t rank_digits_max = 7;
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// "rank3.stderr.log" -> rank3, stderr, log.
+std::vector<std::string_view> words_of(std::string_view name) {
+  std::vector<std::string_view> words;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i <= name.size(); ++i) {
+    const bool separator = i == name.size() || name[i] == '.' || name[i] == '_' || name[i] == '-' ||
+                           name[i] == '=' || name[i] == '@';
+    if (!separator) continue;
+    if (i > start) words.push_back(name.substr(start, i - start));
+    start = i + 1;
+  }
+  return words;
+}
+
+std::optional<std::int32_t> small_number(std::string_view text) {
+  if (text.empty() || text.size() > rank_digits_max ||
+      !std::all_of(text.begin(), text.end(), is_digit))
+    return std::nullopt;
+  return parse_number<std::int32_t>(text);
+}
+
+/// "rank3", or "rank" and "3".
+std::int32_t rank_in(const std::vector<std::string_view>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string word = to_lower(words[i]);
+    if (!word.starts_with("rank")) continue;
+    if (const auto number = small_number(std::string_view(word).substr(4))) return *number;
+    const bool apart = word == "rank" && i + 1 < words.size();
+    if (const auto number = apart ? small_number(words[i + 1]) : std::nullopt) return *number;
+  }
+  return -1;
+}
+
+/// "slurm-123_4.out" and "job-123.log", as Slurm and people name them.
+std::string job_in(std::string_view name) {
+  for (const std::string_view head : {"slurm-", "job-", "job_", "slurm_"}) {
+    if (!name.starts_with(head)) continue;
+    const std::string_view rest = name.substr(head.size());
+    std::size_t end = 0;
+    while (end < rest.size() &&
+           (is_digit(rest[end]) || rest[end] == '+' ||
+            (rest[end] == '_' && end + 1 < rest.size() && is_digit(rest[end + 1]))))
+      ++end;
+    const std::string_view id = rest.substr(0, end);
+    if (!id.empty() && is_digit(id[0]) && valid_job_id(id)) return std::string(id);
+  }
+  return {};
+}
+
+/// A word that ends in digits and is no rank, job or number: "n3", "gpu-node-007" before what says
+/// what the file is.
+std::string node_in(std::string_view name) {
+  static constexpr std::array<std::string_view, 14> kinds = {
+      "dmesg", "kern",   "kernel", "journal", "syslog", "messages", "nvidia",
+      "smi",   "slurmd", "ibstat", "log",     "txt",    "out",      "err"};
+  const auto dot = name.find('.');
+  std::string_view stem = name.substr(0, dot);
+  bool names_kind = false;
+  for (const std::string_view kind : kinds) {
+    for (const char separator : {'-', '_'}) {
+      const std::string before = std::string(kind) + separator,
+                        after = separator + std::string(kind);
+      if (stem.starts_with(before)) stem.remove_prefix(before.size()), names_kind = true;
+      if (stem.ends_with(after)) stem.remove_suffix(after.size()), names_kind = true;
+    }
+  }
+  const bool host = names_kind && !stem.empty() && is_digit(stem.back()) && !is_digit(stem[0]) &&
+                    !stem.starts_with("rank") && valid_node_name(stem);
+  return host ? std::string(stem) : "";
+}
+
+}  // namespace
+
+NameHint name_hint(std::string_view path) {
+  const auto slash = path.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  NameHint hint;
+  hint.rank = rank_in(words_of(name));
+  hint.job = job_in(name);
+  hint.node = node_in(name);
+  if (slash == std::string_view::npos) return hint;
+  const std::string_view folders = path.substr(0, slash);
+  const std::string_view folder = folders.substr(folders.rfind('/') + 1);
+  // torchrun --log-dir: RUN/attempt_0/RANK/stderr.log
+  const bool torchrun = folders.find("attempt_") != std::string_view::npos;
+  if (hint.rank < 0 && torchrun) hint.rank = small_number(folder).value_or(-1);
+  if (hint.rank < 0) hint.rank = rank_in(words_of(folder));
+  return hint;
+}
+
+std::int32_t trailing_rank(std::string_view path) {
+  const auto slash = path.rfind('/');
+  const auto words = words_of(slash == std::string_view::npos ? path : path.substr(slash + 1));
+  if (const std::int32_t rank = rank_in(words); rank >= 0) return rank;
+  for (auto word = words.rbegin(); word != words.rend(); ++word) {
+    std::size_t digits = 0;  // "12", "trace12"
+    while (digits < word->size() && is_digit((*word)[word->size() - 1 - digits])) ++digits;
+    if (const auto number = small_number(word->substr(word->size() - digits))) return *number;
+  }
+  return name_hint(path).rank;
+}
+
+}  // namespace faultline

@@ -1,0 +1,168 @@
+#include "diagnose/replay.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "detect/detectors.h"
+#include "model/names.h"
+
+namespace faultline {
+namespace {
+
+/// Longer than any detector waits for late evidence, shorter than what it forgets after.
+constexpr Duration settle_time = std::chrono::seconds{30};
+constexpr std::size_t run_nodes_max = 65536;
+
+bool of_job(const Event& event) {
+  return event.source == EventSource::job_log || event.source == EventSource::launcher ||
+         event.source == EventSource::collective_trace;
+}
+
+/// A line without a time happened after the one before it in its file; before the first that has
+/// one, with it.
+void fill_times(std::vector<Event>& events) {
+  std::map<std::string, Instant> last;
+  for (Event& event : events) {
+    Instant& known_time = last[event.raw.path];
+    if (known(event.observed_at)) {
+      known_time = event.observed_at;
+    } else {
+      event.received_at = known_time;
+    }
+  }
+  last.clear();
+  for (auto event = events.rbegin(); event != events.rend(); ++event) {
+    Instant& next = last[event->raw.path];
+    if (known(event->observed_at)) next = event->observed_at;
+    if (!known(event->observed_at) && !known(event->received_at)) event->received_at = next;
+  }
+}
+
+Instant last_time(const std::vector<Event>& events, bool job_only) {
+  Instant last;
+  for (const Event& event : events) {
+    const bool counts = !job_only || of_job(event);
+    if (counts && known(event.observed_at)) last = std::max(last, event.observed_at);
+  }
+  return last;
+}
+
+/// Times for everything; what stays without one happened at the end.
+Instant place_in_time(std::vector<Event>& events, Instant fallback) {
+  fill_times(events);
+  Instant end = last_time(events, true);
+  if (!known(end)) end = last_time(events, false);
+  if (!known(end)) end = fallback;
+  for (Event& event : events) {
+    if (known(event.observed_at)) event.received_at = event.observed_at;
+    if (!known(event.received_at)) event.received_at = end;
+  }
+  std::stable_sort(events.begin(), events.end(),
+                   [](const Event& a, const Event& b) { return a.received_at < b.received_at; });
+  return end;
+}
+
+std::string nodes_of(const std::vector<Event>& events) {
+  std::set<std::string> nodes;
+  const auto add = [&](std::string_view name) {
+    if (valid_node_name(name) && name != "localhost" && nodes.size() < run_nodes_max)
+      nodes.emplace(name);
+  };
+  for (const Event& event : events) {
+    if (!event.subject.node.empty()) {
+      add(event.subject.node);
+    } else if (of_job(event)) {
+      add(event.field("host"));
+    }
+    if (event.source == EventSource::kernel_log) add(event.reporter);
+  }
+  return join(nodes, ",");
+}
+
+/// Says that something went wrong, whatever it is: a root, or what comes with the end of a job.
+bool says_failure(const Event& event, const Catalog& catalog) {
+  if (event.kind == EventKind::operation_pending) return true;
+  if (event.kind == EventKind::rank_exited) return event.field("exit_code") != "0";
+  if (event.kind != EventKind::log_signature || !of_job(event)) return false;
+  const Signature* signature = catalog.signature(event.signature);
+  return signature != nullptr && signature->role != Role::noise &&
+         signature->use != SignatureUse::identity && signature->use != SignatureUse::clears;
+}
+
+Event attempt_event(EventKind kind, const AttemptId& attempt, Instant at, Fields fields) {
+  Event event;
+  event.source = EventSource::controller;
+  event.kind = kind;
+  event.subject = Subject::of_attempt(attempt);
+  event.attempt = attempt;
+  event.observed_at = event.received_at = at;
+  event.clock = ClockDomain::controller;
+  event.fields = std::move(fields);
+  event.id = make_event_id(event);
+  return event;
+}
+
+bool tells(const std::vector<Event>& events, EventKind kind, const AttemptId& attempt) {
+  return std::any_of(events.begin(), events.end(), [&](const Event& event) {
+    return event.kind == kind && event.attempt == attempt;
+  });
+}
+
+/// The attempt around a job's lines, where nobody tells of it.
+void add_attempt(Replay& replay) {
+  std::vector<Event>& events = replay.events;
+  if (std::none_of(events.begin(), events.end(), of_job)) return;
+  if (!tells(events, EventKind::attempt_started, replay.attempt)) {
+    events.insert(events.begin(),
+                  attempt_event(EventKind::attempt_started, replay.attempt,
+                                events.front().received_at, {{"nodes", nodes_of(events)}}));
+  }
+  if (!replay.failed || tells(events, EventKind::attempt_ended, replay.attempt)) return;
+  const auto after =
+      std::upper_bound(events.begin(), events.end(), replay.ended_at,
+                       [](Instant at, const Event& event) { return at < event.received_at; });
+  events.insert(after, attempt_event(EventKind::attempt_ended, replay.attempt, replay.ended_at,
+                                     {{"state", "failed"}}));
+}
+
+class Standing final : public VerdictSink {
+ public:
+  void verdict(const Verdict& verdict) override { verdicts_[verdict.id] = verdict; }
+  [[nodiscard]] std::vector<Verdict> take() {
+    std::vector<Verdict> standing;
+    for (auto& [id, verdict] : verdicts_) {
+      if (verdict.status != VerdictStatus::cleared) standing.push_back(std::move(verdict));
+    }
+    return standing;
+  }
+
+ private:
+  std::map<VerdictId, Verdict> verdicts_;
+};
+
+}  // namespace
+
+Replay replay_run(const Catalog& catalog, const AttemptId& attempt, std::vector<Event> events,
+                  Instant fallback) {
+  Replay replay;
+  replay.attempt = attempt;
+  replay.events = std::move(events);
+  replay.ended_at = place_in_time(replay.events, fallback);
+  replay.failed = std::any_of(replay.events.begin(), replay.events.end(),
+                              [&](const Event& event) { return says_failure(event, catalog); });
+  add_attempt(replay);
+  if (replay.events.empty()) return replay;
+  Detectors detectors(catalog);
+  Standing standing;
+  for (const Event& event : replay.events) detectors.observe(event);
+  detectors.evaluate(replay.events.back().received_at, standing);
+  detectors.evaluate(replay.events.back().received_at + settle_time, standing);
+  replay.verdicts = standing.take();
+  return replay;
+}
+
+}  // namespace faultline

@@ -1,0 +1,176 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/report.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t label_columns = 11;
+constexpr std::size_t evidence_text_bytes = 240;
+
+/// Columns of valid UTF-8; wide characters count as one, which at worst wraps early or late.
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+class Page {
+ public:
+  explicit Page(const ReportStyle& style) : style_(style) {}
+
+  /// A label, and text wrapped beside it.
+  void row(std::string_view label, std::string_view text) {
+    std::string line(label);
+    line.resize(std::max(line.size() + 1, label_columns), ' ');
+    const std::string indent(label_columns, ' ');
+    std::size_t used = line.size();
+    bool first = true;
+    for (const std::string_view word : split(text, ' ')) {
+      const bool full = style_.width > 0 && !first && used + 1 + columns(word) > style_.width;
+      if (full) {
+        text_ += line + "\n";
+        line = indent;
+        used = indent.size();
+        first = true;
+      }
+      if (!first) line += ' ';
+      used += columns(word) + (first ? 0 : 1);
+      line += word;
+      first = false;
+    }
+    text_ += line + "\n";
+  }
+  /// A line that is pasted or looked up: never wrapped.
+  void verbatim(std::string_view label, std::string_view text) {
+    std::string line(label);
+    line.resize(std::max(line.size() + 1, label_columns), ' ');
+    text_ += line + std::string(text) + "\n";
+  }
+  void headline(std::string_view text, const char* colour) {
+    text_ += style_.colour ? std::string("\033[") + colour + "m" + std::string(text) + "\033[0m\n"
+                           : std::string(text) + "\n";
+  }
+  void gap() { text_ += "\n"; }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  const ReportStyle& style_;
+  std::string text_;
+};
+
+constexpr const char* bold_red = "1;31";
+constexpr const char* bold_yellow = "1;33";
+constexpr const char* bold_green = "1;32";
+
+std::string percent(double share) {
+  return std::to_string(static_cast<int>(share * 100 + 0.5)) + " %";
+}
+
+std::string cut(std::string_view text) {
+  const auto end = text.find('\n');
+  return printable(trim(text.substr(0, end)), evidence_text_bytes);
+}
+
+void add_headline(Page& page, const Diagnosis& diagnosis) {
+  switch (diagnosis.status) {
+    case DiagnosisStatus::nothing_wrong:
+      page.headline("NOTHING WRONG  " + diagnosis.run, bold_green);
+      page.row("", "Nothing in what was read says that anything broke.");
+      return;
+    case DiagnosisStatus::undecided:
+      page.headline("UNDECIDED  " + diagnosis.run, bold_yellow);
+      break;
+    case DiagnosisStatus::attributed:
+      page.headline(diagnosis.summary + ": " + subject_words(diagnosis.subjects.front()), bold_red);
+      break;
+  }
+}
+
+void add_facts(Page& page, const Diagnosis& diagnosis) {
+  if (diagnosis.cause.empty()) return;
+  page.row("cause", diagnosis.cause + " (class " + std::string(to_text(diagnosis.cause_class)) +
+                        ", rule " + diagnosis.rule + ")");
+  for (const Subject& subject : diagnosis.subjects) page.row("subject", subject_words(subject));
+  page.row("sure", percent(diagnosis.confidence));
+  page.row("evict", diagnosis.evict ? "yes" : "no node");
+  if (!diagnosis.explanation.empty()) page.row("why", diagnosis.explanation);
+}
+
+void add_evidence(Page& page, const Diagnosis& diagnosis) {
+  std::string_view label = "evidence";
+  for (const EvidenceLine& line : diagnosis.evidence) {
+    page.verbatim(label, line.file + (line.line == 0 ? "" : ":" + std::to_string(line.line)));
+    if (!line.text.empty()) page.verbatim("", "  " + cut(line.text));
+    label = "";
+  }
+}
+
+void add_timeline(Page& page, const Diagnosis& diagnosis) {
+  if (diagnosis.timeline.size() < 2) return;
+  page.gap();
+  std::string_view label = "time line";
+  for (const TimelineEntry& entry : diagnosis.timeline) {
+    const std::string at = known(entry.at) ? to_text(entry.at) : std::string("time unknown");
+    const std::string_view mark = entry.role == TimelineRole::first_cause   ? "FIRST "
+                                  : entry.role == TimelineRole::consequence ? "then  "
+                                                                            : "      ";
+    page.verbatim(label, at + "  " + std::string(mark) + subject_words(entry.subject) + ": " +
+                             entry.what + "  [" + entry.place + "]");
+    label = "";
+  }
+}
+
+void add_list(Page& page, std::string_view label, const std::vector<std::string>& items) {
+  for (const std::string& item : items) {
+    page.row(label, item);
+    label = "";
+  }
+}
+
+}  // namespace
+
+std::string subject_words(const Subject& subject) {
+  const std::string on = subject.node.empty() ? "" : " on " + subject.node;
+  switch (subject.kind) {
+    case SubjectKind::cluster: return "the cluster";
+    case SubjectKind::rack: return "rack " + subject.part;
+    case SubjectKind::node: return "node " + subject.node;
+    case SubjectKind::gpu: return "GPU " + subject.part + on;
+    case SubjectKind::nic: return "NIC " + subject.part + on;
+    case SubjectKind::link: return "link " + subject.part + on;
+    case SubjectKind::network_switch: return "switch " + subject.part;
+    case SubjectKind::storage: return "storage " + subject.part;
+    case SubjectKind::rank: return "rank " + std::to_string(subject.rank) + on;
+    case SubjectKind::job: return "job " + subject.attempt.job;
+    case SubjectKind::attempt:
+    case SubjectKind::communicator:
+    case SubjectKind::data_parallel_group: break;
+  }
+  const std::string part = subject.part.empty() ? "" : " " + subject.part;
+  return (subject.kind == SubjectKind::attempt
+              ? "job "
+              : std::string(to_text(subject.kind)) + part + " of job ") +
+         subject.attempt.job;
+}
+
+std::string report_text(const Diagnosis& diagnosis, const ReportStyle& style) {
+  Page page(style);
+  add_headline(page, diagnosis);
+  add_facts(page, diagnosis);
+  if (!diagnosis.action.empty() || !diagnosis.commands.empty()) page.gap();
+  if (!diagnosis.action.empty()) page.row("do", diagnosis.action);
+  for (const std::string& command : diagnosis.commands) page.verbatim("", "  " + command);
+  if (!diagnosis.missing.empty()) page.gap();
+  add_list(page, "send", diagnosis.missing);
+  if (!diagnosis.evidence.empty()) page.gap();
+  add_evidence(page, diagnosis);
+  add_timeline(page, diagnosis);
+  if (!diagnosis.also_seen.empty()) page.gap();
+  add_list(page, "also seen", diagnosis.also_seen);
+  if (!diagnosis.cases.empty()) page.row("like", join(diagnosis.cases, ", "));
+  return page.take();
+}
+
+}  // namespace faultline

@@ -1,0 +1,195 @@
+#include "diagnose/runs.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace faultline {
+namespace {
+
+const std::string unnamed = Subject::of_unnamed_job().attempt.job;
+
+bool of_job(const Event& event) {
+  return event.source == EventSource::job_log || event.source == EventSource::launcher ||
+         event.source == EventSource::collective_trace;
+}
+
+/// What one of a job's files says of the run that it is from.
+struct JobFile {
+  std::string path;
+  std::string folder;
+  std::string job;  // "" if it does not say
+  Instant first, last;
+  std::set<std::int32_t> ranks;
+  bool trace = false;
+};
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+/// The job that a file names: in its name, or in lines of its launcher ("STEP 123.0").
+void learn_job(JobFile& file, const Event& event) {
+  if (!file.job.empty()) return;
+  if (event.attempt && event.attempt->job != unnamed) {
+    file.job = event.attempt->job;
+  } else if (const auto job = event.field("jobid"); !job.empty()) {
+    file.job = job;
+  }
+}
+
+std::vector<JobFile> files_of(const std::vector<Event>& events) {
+  std::map<std::string, std::size_t> index;
+  std::vector<JobFile> files;
+  for (const Event& event : events) {
+    if (!of_job(event)) continue;
+    const auto [entry, fresh] = index.try_emplace(event.raw.path, files.size());
+    if (fresh) {
+      files.emplace_back();
+      files.back().path = event.raw.path;
+      files.back().folder = folder_of(event.raw.path);
+    }
+    JobFile& file = files[entry->second];
+    learn_job(file, event);
+    if (event.subject.kind == SubjectKind::rank) file.ranks.insert(event.subject.rank);
+    file.trace = file.trace || event.source == EventSource::collective_trace;
+    if (!known(event.observed_at)) continue;
+    file.first = known(file.first) ? std::min(file.first, event.observed_at) : event.observed_at;
+    file.last = std::max(file.last, event.observed_at);
+  }
+  return files;
+}
+
+/// Files that are taken to be of one run so far.
+struct Group {
+  std::vector<const JobFile*> files;
+  std::string job;
+  Instant first, last;
+
+  void add(const JobFile& file) {
+    files.push_back(&file);
+    if (job.empty()) job = file.job;
+    if (!known(file.first)) return;
+    first = known(first) ? std::min(first, file.first) : file.first;
+    last = std::max(last, file.last);
+  }
+};
+
+bool apart_in_time(const Group& group, const JobFile& file) {
+  if (!known(group.first) || !known(file.first)) return false;
+  return file.first - group.last > run_gap_min || group.first - file.last > run_gap_min;
+}
+
+/// The same rank's output in another folder: a copy of the layout, for another run.
+bool repeats_a_rank(const Group& group, const JobFile& file) {
+  if (file.ranks.size() != 1) return false;
+  return std::any_of(group.files.begin(), group.files.end(), [&](const JobFile* other) {
+    const auto name = [](const JobFile& of) { return of.path.substr(of.folder.size()); };
+    return other->folder != file.folder && other->trace == file.trace &&
+           other->ranks == file.ranks && name(*other) == name(file);
+  });
+}
+
+bool fits(const Group& group, const JobFile& file) {
+  if (!group.job.empty() && !file.job.empty()) return group.job == file.job;
+  return !apart_in_time(group, file) && !repeats_a_rank(group, file);
+}
+
+/// How well a file fits: in a folder that is there already, then close in time.
+std::pair<bool, Duration> closeness(const Group& group, const JobFile& file) {
+  const bool folder =
+      std::any_of(group.files.begin(), group.files.end(),
+                  [&](const JobFile* other) { return other->folder == file.folder; });
+  Duration gap{0};
+  if (known(group.first) && known(file.first))
+    gap = std::max({Duration{0}, file.first - group.last, group.first - file.last});
+  return {folder, -gap};
+}
+
+std::vector<Group> groups_of(std::vector<JobFile>& files) {
+  // Those that say most come first; those without times last, where a run is known to put them to.
+  std::stable_sort(files.begin(), files.end(), [](const JobFile& a, const JobFile& b) {
+    const auto key = [](const JobFile& file) {
+      return std::tuple(file.job.empty(), !known(file.first), file.first);
+    };
+    return key(a) < key(b);
+  });
+  std::vector<Group> groups;
+  for (const JobFile& file : files) {
+    Group* best = nullptr;
+    for (Group& group : groups) {
+      if (!fits(group, file)) continue;
+      if (best == nullptr || closeness(group, file) > closeness(*best, file)) best = &group;
+    }
+    if (best == nullptr) best = &groups.emplace_back();
+    best->add(file);
+  }
+  return groups;
+}
+
+/// The job's name where its files do not say it and the scheduler tells of one job alone.
+std::optional<AttemptId> only_attempt(const std::vector<Event>& events) {
+  std::optional<AttemptId> only;
+  for (const Event& event : events) {
+    if (of_job(event) || !event.attempt || event.attempt->job == unnamed) continue;
+    if (only && only->job != event.attempt->job) return std::nullopt;
+    if (!only || *only < *event.attempt) only = event.attempt;
+  }
+  return only;
+}
+
+/// The latest restart of a job that the scheduler tells of.
+AttemptId attempt_of(const std::string& job, const std::vector<Event>& events) {
+  AttemptId attempt{job, 0};
+  for (const Event& event : events) {
+    if (!of_job(event) && event.attempt && event.attempt->job == job)
+      attempt = std::max(attempt, *event.attempt);
+  }
+  return attempt;
+}
+
+void set_attempt(Event& event, const AttemptId& attempt) {
+  event.attempt = attempt;
+  if (event.subject.attempt.job.empty()) return;
+  const bool whole_job = event.subject.kind == SubjectKind::job;
+  event.subject.attempt = whole_job ? AttemptId{attempt.job, 0} : attempt;
+}
+
+}  // namespace
+
+std::vector<Run> split_runs(std::vector<Event> events) {
+  std::vector<JobFile> files = files_of(events);
+  const std::vector<Group> groups = groups_of(files);
+  const std::optional<AttemptId> only = only_attempt(events);
+  std::map<std::string, std::size_t> run_of_file;
+  std::vector<Run> runs(std::max<std::size_t>(1, groups.size()));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    runs[i].attempt = only.value_or(Subject::of_unnamed_job().attempt);
+    if (i >= groups.size()) break;
+    const Group& group = groups[i];
+    if (!group.job.empty()) runs[i].attempt = attempt_of(group.job, events);
+    // Runs that nobody names are told apart by their number.
+    if (group.job.empty() && groups.size() > 1)
+      runs[i].attempt = AttemptId{unnamed + "-" + std::to_string(i + 1), 0};
+    for (const JobFile* file : group.files) {
+      run_of_file[file->path] = i;
+      runs[i].files.push_back(file->path);
+    }
+  }
+  for (Event& event : events) {
+    if (!of_job(event)) {
+      for (std::size_t i = 1; i < runs.size(); ++i) runs[i].events.push_back(event);
+      runs.front().events.push_back(std::move(event));
+      continue;
+    }
+    Run& run = runs[run_of_file.at(event.raw.path)];
+    set_attempt(event, run.attempt);
+    run.events.push_back(std::move(event));
+  }
+  return runs;
+}
+
+}  // namespace faultline

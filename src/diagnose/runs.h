@@ -1,0 +1,29 @@
+// Which of the files belong to one run? Two runs in one folder are two diagnoses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/attempt.h"
+#include "model/event.h"
+
+namespace faultline {
+
+/// Files whose times lie further apart than this are of different runs, where nothing else says so:
+/// longer than a collective's time-out and a slow teardown, shorter than the time people take to
+/// start again.
+inline constexpr Duration run_gap_min = std::chrono::minutes{30};
+
+struct Run {
+  AttemptId attempt;
+  std::vector<Event> events;
+  std::vector<std::string> files;  // of the job's own
+};
+
+/// Every event of a job's own file goes to one run; what nodes say (kernel logs, health reports) to
+/// all, since a run does not name its nodes to them. Files that name different jobs, that hold the
+/// same rank in different folders, or whose times lie run_gap_min apart are of different runs. At
+/// least one run comes back.
+std::vector<Run> split_runs(std::vector<Event> events);
+
+}  // namespace faultline

@@ -1,0 +1,107 @@
+// Whatever the filter holds back makes no event: job logs of every line that a signature is known
+// to fire on, with and without it.
+
+#include "ingest/line_filter.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/rng.h"
+#include "ingest/log_decoder.h"
+#include "tests/cases/detect_story.h"
+
+namespace faultline {
+namespace {
+
+constexpr Instant now{std::chrono::sys_days{std::chrono::year{2026} / 3 / 1}};
+
+std::vector<std::string> known_lines() {
+  std::vector<std::string> lines;
+  const auto folder = std::filesystem::path(FAULTLINE_SOURCE_DIR) / "tests/cases/signatures";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream stream(entry.path());
+    std::string line;
+    while (std::getline(stream, line)) {
+      for (const std::string_view word : {"fires ", "quiet "}) {
+        if (line.starts_with(word)) lines.push_back(line.substr(word.size()));
+      }
+    }
+  }
+  return lines;
+}
+
+/// As job logs have them: behind prefixes, coloured, redrawn, with junk between.
+std::string dressed(const std::string& line, Rng& rng) {
+  switch (rng.below(8)) {
+    case 0: return "[rank3]: " + line + "\n";
+    case 1: return "2026-03-01T00:00:00.000001Z n3 rank3 | " + line + "\n";
+    case 2:
+      return "\x1b[31m" + line.substr(0, 9) + "\x1b[0m" +
+             line.substr(std::min<std::size_t>(9, line.size())) + "\n";
+    case 3: return "  7%|#    | 12/500\r  8%|#    | 13/500\r" + line + "\r\n";
+    case 4: return std::string("a\0b", 3) + "\n" + line + "\n";
+    case 5: return "iteration 100/ 5000 | loss 2.31 | grad norm 0.7\n\n\n" + line + "\n";
+    case 6: return "n3: " + line + "\n" + std::string(rng.below(30000), 'x') + "\n";
+    default: return line + "\n";
+  }
+}
+
+std::vector<Event> decode(const std::string& log, std::shared_ptr<const LineFilter> filter,
+                          std::size_t chunk) {
+  Origin origin;
+  origin.source = EventSource::job_log;
+  origin.path = "job.log";
+  Counters counters;
+  // Without limits: how many lines lie between two equal ones is the one thing that a filter
+  // changes.
+  constexpr DecoderLimits no_limits{Duration{0}, 0, 1U << 30U, 1U << 30U};
+  LogDecoder decoder(ShippedSignatures::get().database(EventSource::job_log), origin, counters,
+                     no_limits, std::move(filter));
+  std::vector<Event> events;
+  for (std::size_t at = 0; at < log.size(); at += chunk) {
+    for (Event& event : decoder.feed(std::string_view(log).substr(at, chunk), at, now))
+      events.push_back(std::move(event));
+  }
+  for (Event& event : decoder.finish(now)) events.push_back(std::move(event));
+  std::erase_if(events, [](const Event& event) { return event.kind == EventKind::source_gap; });
+  return events;
+}
+
+TEST(LineFilter, HoldsNothingBackThatMakesAnEvent) {
+  const auto filter = LineFilter::open(ShippedSignatures::get().database(EventSource::job_log));
+  ASSERT_TRUE(filter.ok());
+  const std::vector<std::string> lines = known_lines();
+  ASSERT_GT(lines.size(), 300U);
+  Rng rng(20261130);
+  for (int round = 0; round < 4; ++round) {
+    std::string log;
+    for (const std::string& line : lines) log += dressed(line, rng);
+    const std::vector<Event> all = decode(log, nullptr, log.size());
+    ASSERT_GT(all.size(), 200U);
+    EXPECT_EQ(decode(log, *filter, log.size()), all);
+    EXPECT_EQ(decode(log, *filter, 1 + rng.below(5000)), all);
+  }
+}
+
+TEST(LineFilter, LetsNothingOfAHealthyLogThrough) {
+  const auto filter = LineFilter::open(ShippedSignatures::get().database(EventSource::job_log));
+  ASSERT_TRUE(filter.ok());
+  std::string log;
+  for (int step = 0; step < 1000; ++step)
+    log += "[rank 0] step " + std::to_string(step) + " loss 2.1 grad_norm 0.62 ms 72.1\n";
+  std::vector<LineFilter::Span> spans;
+  ASSERT_TRUE((*filter)->scan(log, spans));
+  EXPECT_LT(spans.size(), 10U);
+}
+
+TEST(LineFilter, TakesAnchorsOutOfPatternsAndNothingElse) {
+  EXPECT_EQ(without_anchors("^srun: error$"), "srun: error");
+  EXPECT_EQ(without_anchors(R"(\^a[^b^]\$[$])"), R"(\^a[^b^]\$[$])");
+  EXPECT_EQ(without_anchors("a|^b"), "a|b");
+  EXPECT_EQ(without_anchors("[]^]x^"), "[]^]x");
+}
+
+}  // namespace
+}  // namespace faultline

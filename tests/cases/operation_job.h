@@ -1,0 +1,55 @@
+// A made-up training job whose ranks call collectives and transfers as real ones do, with at most
+// one fault. What each rank would find in its flight recorder when the job hangs is played out, not
+// written down: every rank hands in what its program says until it must wait, and an operation ends
+// when all its members have come to it with the same thing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/event.h"
+
+namespace faultline {
+
+struct JobShape {
+  int data = 2, tensor = 2, pipeline = 2;
+  int steps = 3, layers = 2, microbatches = 2;
+  int ahead = 4;         // how many operations a program may have handed in and not seen done
+  int ahead_jitter = 0;  // ranks differ by up to this much
+  [[nodiscard]] int ranks() const { return data * tensor * pipeline; }
+};
+
+enum class JobFault {
+  none,
+  stops,         // `rank` hands in nothing more from its operation `at` on
+  dies,          // the same, and leaves no trace
+  other_op,      // hands in another kind of collective
+  other_size,    // the same with another size
+  other_dtype,   // and another type
+  leaves_out,    // its program does not have this operation
+  swaps,         // does this one and the next the other way round
+  hangs_on_gpu,  // hands it in, and its GPU never begins it
+};
+FAULTLINE_ENUM_NAMES(JobFault, "none", "stops", "dies", "other_op", "other_size", "other_dtype",
+                     "leaves_out", "swaps", "hangs_on_gpu");
+
+struct JobStory {
+  JobShape shape;
+  JobFault fault = JobFault::none;
+  int rank = 0;
+  int at = 0;           // of its own operations, from 0; see operations_of()
+  bool timing = false;  // the recorder tells started from scheduled
+};
+
+/// The groups of a shape by name, "tp0" to "world", each with its global ranks.
+std::map<std::string, std::vector<int>> groups_of(const JobShape& shape);
+
+/// What a rank's program hands in, as "tp0 all_reduce", "pp1 send>4".
+std::vector<std::string> operations_of(const JobShape& shape, int rank);
+
+/// The events that the traces of all ranks give.
+std::vector<Event> traces_of(const JobStory& story);
+
+}  // namespace faultline
