@@ -1,0 +1,103 @@
+#include "ingest/journal_record.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "base/contains.h"
+#include "base/text.h"
+#include "model/names.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::int64_t micros_max = 4'102'444'800'000'000;  // the year 2100
+constexpr std::int64_t micros_per_second = 1'000'000;
+constexpr std::size_t boot_id_bytes_max = 64;  // 32 in use
+
+std::int64_t micros(std::string_view text) {
+  const auto value = parse_number<std::int64_t>(text).value_or(0);
+  return value > 0 && value < micros_max ? value : 0;
+}
+
+/// journald itself writes the fields that begin with '_'; the identifier is the sender's word.
+bool from_kernel(const JournalRecord& record) {
+  if (!record.transport.empty()) return record.transport == "kernel";
+  return record.identifier == "kernel";  // exported without the field
+}
+
+bool is_slurm_daemon(std::string_view name) {
+  static constexpr std::array<std::string_view, 4> daemons = {"slurmctld", "slurmd", "slurmstepd",
+                                                              "slurmdbd"};
+  return contains(daemons, name);
+}
+
+std::string_view program_of(const JournalRecord& record) {
+  return record.identifier.empty() ? record.command : record.identifier;
+}
+
+/// A user's process can take any name, but runs in a unit of its session.
+bool from_slurm(const JournalRecord& record) {
+  return is_slurm_daemon(program_of(record)) &&
+         (record.unit.empty() || record.unit.find("slurm") != std::string::npos);
+}
+
+std::string kernel_stamp(const JournalRecord& record) {
+  const auto stamp = micros(record.source_monotonic_us);
+  if (stamp == 0) return {};
+  return fmt::format("[{:5}.{:06}] ", stamp / micros_per_second, stamp % micros_per_second);
+}
+
+std::string head_of(const JournalRecord& record, std::string_view program) {
+  std::string head;
+  if (const auto at = micros(record.realtime_us); at > 0)
+    head = to_text(Instant{std::chrono::microseconds{at}}) + " ";
+  if (!head.empty() && valid_node_name(record.host)) head += record.host + " ";
+  return head + std::string(program) + ": ";
+}
+
+}  // namespace
+
+std::string* JournalRecord::field(std::string_view name) {
+  const std::array<std::pair<std::string_view, std::string*>, 9> fields = {{
+      {"MESSAGE", &message},
+      {"_TRANSPORT", &transport},
+      {"SYSLOG_IDENTIFIER", &identifier},
+      {"_COMM", &command},
+      {"_SYSTEMD_UNIT", &unit},
+      {"_HOSTNAME", &host},
+      {"_BOOT_ID", &boot_id},
+      {"__REALTIME_TIMESTAMP", &realtime_us},
+      {"_SOURCE_MONOTONIC_TIMESTAMP", &source_monotonic_us},
+  }};
+  for (const auto& [known_name, value] : fields) {
+    if (known_name == name) return value;
+  }
+  return nullptr;
+}
+
+void add_journal_record(const JournalRecord& record, Instant now, RecordLines& lines,
+                        Counters& counters) {
+  LogRecord out;
+  out.offset = record.offset;
+  const std::string boot_id = printable(record.boot_id, boot_id_bytes_max);
+  out.boot_id = boot_id;
+  out.message = record.message;
+  std::string head;
+  if (from_kernel(record)) {
+    head = head_of(record, "kernel") + kernel_stamp(record);
+  } else if (from_slurm(record)) {
+    out.source = EventSource::scheduler;
+    head = head_of(record, program_of(record));
+  } else {
+    const bool false_name = record.identifier == "kernel" || is_slurm_daemon(record.identifier);
+    if (false_name) counters.add("ingest_journal_false_names_total");
+    return;
+  }
+  if (record.message.empty()) return;
+  out.head = head;
+  lines.add(out, now);
+}
+
+}  // namespace faultline
