@@ -157,13 +157,19 @@ bool is_sacct_row(const std::vector<std::string_view>& fields) {
          });
 }
 
-bool is_sacct(const ContentLines& lines) {
-  const auto header = split(lines[0], '|');
-  if (header.size() < 2) return false;
-  const auto known = std::count_if(header.begin(), header.end(), [](std::string_view field) {
+/// Nothing but names of columns, a job's id among them.
+bool is_sacct_header(const std::vector<std::string_view>& fields) {
+  const auto known = [](std::string_view field) {
     return contains(sacct_columns, to_lower(field));
-  });
-  if (static_cast<std::size_t>(known) * 2 >= header.size() && known >= 2) return true;
+  };
+  return fields.size() >= 2 && std::count_if(fields.begin(), fields.end(), known) >= 2 &&
+         std::all_of(fields.begin(), fields.end(), [](std::string_view field) {
+           return std::all_of(field.begin(), field.end(), is_letter);
+         });
+}
+
+bool is_sacct(const ContentLines& lines) {
+  if (is_sacct_header(split(lines[0], '|'))) return true;
   const auto rows = first(lines, 20);
   return std::all_of(rows.begin(), rows.end(),
                      [](std::string_view line) { return is_sacct_row(split(line, '|')); });

@@ -94,10 +94,12 @@ bool is_ras(const Keys& keys) {
           keys.count(1, {"nccl_version", "ras", "cuda_runtime_version"}) >= 1);
 }
 
+/// Of sacct; what squeue and scontrol say of jobs is spelt alike.
 bool is_slurm(const Keys& keys) {
   return keys.has(1, "jobs") &&
          (keys.count(3, {"job_id", "job_state", "state", "association", "steps", "array", "account",
-                         "cluster", "partition", "derived_exit_code"}) >= 3 ||
+                         "cluster", "partition", "derived_exit_code", "state_reason",
+                         "restart_cnt"}) >= 3 ||
           keys.count(3, {"Slurm", "slurm"}) >= 1);
 }
 

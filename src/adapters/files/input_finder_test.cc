@@ -136,7 +136,6 @@ TEST_F(InputFinderTest, APipeThatTheUserNamesIsReadToItsEnd) {
   // A writer that is there before the reader, as the shell's <(...) has it, and slower or not.
   const int hold = ::open("fifo", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   const int writer = ::open("fifo", O_WRONLY | O_CLOEXEC);
-  ::close(hold);
   std::string content;
   std::thread other([writer] {
     EXPECT_EQ(::write(writer, "one ", 4), 4);
@@ -147,6 +146,7 @@ TEST_F(InputFinderTest, APipeThatTheUserNamesIsReadToItsEnd) {
       [&](const InputFile&, InputReader& reader) { content = read_all(reader); },
       [](const InputWarning& warning) { ADD_FAILURE() << warning.what; });
   other.join();
+  ::close(hold);
   EXPECT_EQ(content, "one two");
 }
 

@@ -27,7 +27,7 @@ std::uint32_t octal(std::string_view field) {
 bool is_tar(std::string_view head) {
   constexpr std::size_t field_at = 148;
   constexpr std::size_t field_bytes = 8;
-  if (head.size() < packing_head_bytes || head[0] == '\0') return false;
+  if (head.size() < packing_head_bytes) return false;
   std::uint32_t sum = field_bytes * ' ';
   for (std::size_t i = 0; i < packing_head_bytes; ++i) {
     if (i < field_at || i >= field_at + field_bytes) sum += static_cast<unsigned char>(head[i]);

@@ -57,7 +57,6 @@ class StreamReader final : public InputReader {
   Result<std::size_t> read(std::span<char> into) override {
     if (too_long_) return *too_long_;
     const std::uint64_t room = reading_.limits().member_bytes_max - bytes_;
-    if (room < into.size()) into = into.first(room + 1);
     auto got = source_.read(into);
     if (!got.ok() || *got <= room) {
       bytes_ += got.ok() ? *got : 0;

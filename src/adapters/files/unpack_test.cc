@@ -176,6 +176,14 @@ TEST_F(UnpackTest, AnArchiveThatWasCutGivesWhatCameBefore) {
                   "of run")));
 }
 
+TEST_F(UnpackTest, DamageBelowAnArchiveIsNamedOnceAndThere) {
+  const auto tar = tar_of({{"a", "first"}, {"b", "second"}});
+  EXPECT_THAT(unpacked(gzip_of(tar.substr(0, 1024)) + "no gzip"),
+              ElementsAre(Pair("run/a", "first")));
+  EXPECT_THAT(warnings_, ElementsAre("run: other bytes follow the gzip stream; left out: what "
+                                     "follows byte 1024"));
+}
+
 TEST_F(UnpackTest, AHeaderThatIsDamagedEndsTheArchive) {
   auto tar = tar_of({{"a", "first"}, {"b", "second"}});
   tar[1024 + 150] = '!';
@@ -208,6 +216,15 @@ TEST_F(UnpackTest, LinksAndDevicesInAnArchiveHoldNoBytes) {
   const auto tar = tar_member("link", "", '2') + tar_member("fifo", "", '6') +
                    tar_member("folder/", "", '5') + tar_of({{"a", "first"}});
   EXPECT_THAT(unpacked(tar), ElementsAre(Pair("run/a", "first")));
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(UnpackTest, HolesInAMemberAreZeros) {
+  const auto streams = unpacked(fixture("sparse.tar.xz"));
+  ASSERT_THAT(streams, SizeIs(1));
+  std::string expected(1 << 20, '\0');
+  expected.replace(0, 5, "head\n");
+  EXPECT_EQ(streams[0].second, expected + "tail\n");
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
