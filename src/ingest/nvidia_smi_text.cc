@@ -1,0 +1,81 @@
+#include "ingest/nvidia_smi_text.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t levels_max = 16;
+constexpr std::string_view gpu_head = "GPU ";
+constexpr std::string_view no_handle = "Unable to determine the device handle for ";
+
+/// "Key      : value"; a section has no value.
+std::pair<std::string_view, std::string_view> key_and_value(std::string_view text) {
+  const auto colon = text.find(" :");
+  if (colon == std::string_view::npos) return {trim(text), {}};
+  return {trim(text.substr(0, colon)), trim(text.substr(colon + 2))};
+}
+
+}  // namespace
+
+std::vector<Event> NvidiaSmiTextDecoder::feed(std::string_view bytes, std::uint64_t offset) {
+  lines_.feed(bytes, offset, [this](const Line& line) { take_line(line); });
+  return report_.take();
+}
+
+std::vector<Event> NvidiaSmiTextDecoder::finish() {
+  lines_.finish([this](const Line& line) { take_line(line); });
+  report_.end_gpu();
+  return report_.take();
+}
+
+void NvidiaSmiTextDecoder::take_line(const Line& line) {
+  const GpuReport::Place place{line.offset, line.text};
+  const std::size_t indent = line.text.find_first_not_of(" \t");
+  if (indent == std::string_view::npos) return;
+  if (line.text.find("NVSMI LOG") != std::string_view::npos) {
+    in_gpu_ = false;
+    return report_.begin_report();
+  }
+  if (take_unreachable(line.text, place)) return;
+  const auto [key, value] = key_and_value(line.text);
+  if (indent == 0) {
+    levels_.clear();
+    in_gpu_ = key.starts_with(gpu_head) && value.empty();
+    if (in_gpu_) report_.begin_gpu(key.substr(gpu_head.size()), place);
+    if (key == "Timestamp") report_.set_time(value);
+    return;
+  }
+  if (!in_gpu_) return;
+  while (!levels_.empty() && levels_.back().indent >= indent) levels_.pop_back();
+  if (!value.empty()) report_.read(section(), report_key(key), value, place);
+  if (levels_.size() < levels_max) levels_.push_back({indent, report_key(key)});
+}
+
+/// "Unable to determine the device handle for GPU 0000:CB:00.0: Unknown Error"; with and without
+/// the blank, and in place of the whole report or of one GPU.
+bool NvidiaSmiTextDecoder::take_unreachable(std::string_view text, const GpuReport::Place& place) {
+  text = trim(text);
+  if (!text.starts_with(no_handle)) return false;
+  text.remove_prefix(no_handle.size());
+  if (text.starts_with("gpu") || text.starts_with("GPU")) text.remove_prefix(3);
+  if (text.starts_with(' ')) text.remove_prefix(1);
+  const auto end = text.find(": ");
+  if (end != std::string_view::npos)
+    report_.unreachable(text.substr(0, end), trim(text.substr(end + 2)), place);
+  in_gpu_ = false;
+  return true;
+}
+
+std::string NvidiaSmiTextDecoder::section() const {
+  std::string path;
+  for (const Level& level : levels_) {
+    if (!path.empty()) path += '/';
+    path += level.key;
+  }
+  return path;
+}
+
+}  // namespace faultline
