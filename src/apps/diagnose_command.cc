@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "adapters/files/input_finder.h"
 #include "apps/catalog_path.h"
@@ -14,6 +16,7 @@
 #include "base/clock.h"
 #include "base/small_file.h"
 #include "diagnose/diagnose.h"
+#include "diagnose/gather_all.h"
 #include "diagnose/report.h"
 
 namespace faultline {
@@ -21,20 +24,10 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t threads_max = 16;
 constexpr int exit_attributed = 1;
 constexpr int exit_undecided = 3;
 constexpr std::size_t report_columns_max = 120;
-
-Result<SignatureDatabases> open_databases(const Catalog& catalog, Counters& counters) {
-  SignatureDatabases databases;
-  for (const EventSource source :
-       {EventSource::kernel_log, EventSource::job_log, EventSource::scheduler}) {
-    auto database = SignatureDatabase::open(catalog, layers_of(source), {}, counters);
-    if (!database) return database.error();
-    databases.emplace(source, std::move(*database));
-  }
-  return databases;
-}
 
 ReportStyle style_of_terminal() {
   ReportStyle style;
@@ -72,18 +65,25 @@ int exit_code_of(const std::vector<Diagnosis>& diagnoses) {
   return code;
 }
 
+constexpr std::size_t mebibyte = std::size_t{1} << 20U;
+
+/// One line on standard error that redraws itself; on a terminal alone.
+GatherProgress progress_bar() {
+  if (isatty(STDERR_FILENO) == 0) return [](std::size_t, std::size_t, std::uint64_t) {};
+  return [](std::size_t done, std::size_t files, std::uint64_t bytes) {
+    const char* end = done == files ? "\r\033[K" : "";
+    std::fprintf(stderr, "\r\033[Kreading %zu of %zu files, %zu MiB%s", done, files,
+                 static_cast<std::size_t>(bytes) / mebibyte, end);
+  };
+}
+
 /// Everything that could be read of the paths.
-Gathered gather(const DiagnoseOptions& options, const SignatureDatabases& databases,
-                Counters& counters, Instant now) {
+Gathered gather(const DiagnoseOptions& options, const LogDatabases& databases, Counters& counters,
+                Instant now) {
   const auto finder = make_input_finder();
-  InputListing listing = finder->find(options.paths);
-  Gatherer gatherer(databases, counters, now);
-  for (InputWarning& warning : listing.warnings) gatherer.warn(std::move(warning));
-  for (const auto& source : listing.sources) {
-    source->visit([&](const InputFile& file, InputReader& reader) { gatherer.read(file, reader); },
-                  [&](InputWarning warning) { gatherer.warn(std::move(warning)); });
-  }
-  return gatherer.take();
+  const std::size_t threads =
+      std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, threads_max);
+  return gather_all(finder->find(options.paths), databases, counters, now, threads, progress_bar());
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ int diagnose_main(const DiagnoseOptions& options) {
     return exit_usage;
   }
   Counters counters;
-  const auto databases = open_databases(*catalog, counters);
+  const auto databases = LogDatabases::open(*catalog, counters);
   if (!databases) return fail(databases.error());
   const Instant now = SystemClock().now();
   Gathered gathered = gather(options, *databases, counters, now);

@@ -379,8 +379,7 @@ std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure) {
   explanation.text = "A survivor lost contact to the rendezvous, so a node other than " +
                      (reporters.empty() ? std::string("the reporter") : join(reporters, ", ")) +
                      " went away.";
-  explanation.missing = {"the scheduler's state of the other nodes of " +
-                         failure.attempt.id.text()};
+  explanation.missing = {"the scheduler's state of the other nodes of " + attempt_words(failure)};
   return explanation;
 }
 

@@ -65,7 +65,7 @@ Explanation nothing_known(const FailureCase& failure) {
   explanation.evidence.push_back(&failure.failing.event);
   explanation.text = "The attempt failed, and nothing that was seen says why.";
   if (failure.lines.empty())
-    explanation.missing.push_back("the output of all ranks of " + failure.attempt.id.text());
+    explanation.missing.push_back("the output of all ranks of " + attempt_words(failure));
   explanation.missing.push_back(kernel_log_of(failure.first_node_unheard(), failure));
   return explanation;
 }
@@ -174,10 +174,15 @@ Explanation explanation_from(const JobLine& line, std::string_view cause,
   return explanation;
 }
 
+std::string attempt_words(const FailureCase& failure) {
+  const AttemptId& id = failure.attempt.id;
+  return id.job == Subject::of_unnamed_job().attempt.job ? "the job" : id.text();
+}
+
 std::string kernel_log_of(const std::string& node, const FailureCase& failure) {
   if (!node.empty()) return "kernel log of " + node;
   if (failure.attempt.nodes.size() == 1) return "kernel log of " + failure.attempt.nodes.front();
-  return "kernel logs of all nodes of " + failure.attempt.id.text();
+  return "kernel logs of all nodes of " + attempt_words(failure);
 }
 
 }  // namespace faultline

@@ -128,6 +128,8 @@ std::string place_text(const JobLine& line);
 /// An explanation with this cause whose first evidence is `line`.
 Explanation explanation_from(const JobLine& line, std::string_view cause,
                              const FailureCase& failure);
+/// "123#0", or "the job" where nobody names it.
+std::string attempt_words(const FailureCase& failure);
 /// "kernel log of n3"; of all nodes of the attempt if the node is not known.
 std::string kernel_log_of(const std::string& node, const FailureCase& failure);
 

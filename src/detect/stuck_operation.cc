@@ -211,7 +211,8 @@ void add_last(StuckFinding& finding, const OperationBoard& board) {
   const RankTrace* trace = finding.ranks.empty() ? nullptr : board.trace(finding.ranks.front());
   const RankOperation* newest = trace == nullptr ? nullptr : trace->newest();
   if (newest != nullptr) finding.last = *newest;
-  if (newest != nullptr) finding.evidence.push_back(newest->event);
+  // Where the culprit stopped is what came first.
+  if (newest != nullptr) finding.evidence.insert(finding.evidence.begin(), newest->event);
 }
 
 std::optional<StuckFinding> mismatch(const WaitGraph& graph, const OperationBoard& board) {

@@ -6,6 +6,8 @@ namespace faultline {
 namespace {
 
 /// As likely as not: what a person does by hand needs less than what a policy does by itself.
+/// What decoders call the node of a kernel log that nobody names.
+constexpr std::string_view unknown_node = "unknown";
 constexpr double evict_confidence_min = 0.5;
 
 /// A cause that is the node's, and evidence that is good enough to act on it. A rank's place
@@ -51,7 +53,7 @@ Advice advise(const Verdict& verdict, const Cause& cause) {
     return advice;
   }
   const std::string& node = verdict.subject.node;
-  if (valid_node_name(node)) {
+  if (valid_node_name(node) && node != unknown_node) {
     add_node_commands(advice, node, verdict.subject, cause);
     advice.action = cause.next_step;
   } else {

@@ -10,7 +10,7 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t evidence_max = 16;
-constexpr std::size_t timeline_max = 40;
+constexpr std::size_t timeline_max = 64;
 constexpr std::size_t also_seen_max = 8;
 
 using EventsById = std::map<EventId, const Event*>;
@@ -70,7 +70,8 @@ void add_entries(Diagnosis& diagnosis, const std::vector<EventId>& ids, Timeline
     // What we put around a run ourselves is no line of anybody's.
     if (event.source == EventSource::controller) continue;
     TimelineEntry entry;
-    entry.at = event.observed_at;
+    entry.at = known(event.observed_at) ? event.observed_at : event.received_at;
+    entry.timed = known(event.observed_at);
     entry.role = role;
     entry.subject = event.subject;
     entry.what = what_of(event, catalog);
@@ -80,6 +81,22 @@ void add_entries(Diagnosis& diagnosis, const std::vector<EventId>& ids, Timeline
     if (role != TimelineRole::consequence && diagnosis.evidence.size() < evidence_max)
       diagnosis.evidence.push_back(line);
   }
+}
+
+/// What many ranks say one after the other is one entry.
+void fold_repeats(std::vector<TimelineEntry>& timeline) {
+  std::vector<TimelineEntry> folded;
+  for (TimelineEntry& entry : timeline) {
+    const bool repeats = !folded.empty() && folded.back().what == entry.what &&
+                         folded.back().role == entry.role &&
+                         folded.back().subject.kind == entry.subject.kind;
+    if (repeats) {
+      ++folded.back().repeats;
+    } else {
+      folded.push_back(std::move(entry));
+    }
+  }
+  timeline = std::move(folded);
 }
 
 void add_timeline(Diagnosis& diagnosis, const Verdict& verdict, const Replay& replay,
@@ -94,9 +111,8 @@ void add_timeline(Diagnosis& diagnosis, const Verdict& verdict, const Replay& re
   }
   add_entries(diagnosis, verdict.consequences, TimelineRole::consequence, events, lines, catalog);
   std::stable_sort(diagnosis.timeline.begin(), diagnosis.timeline.end(),
-                   [](const TimelineEntry& a, const TimelineEntry& b) {
-                     return known(a.at) && known(b.at) && a.at < b.at;
-                   });
+                   [](const TimelineEntry& a, const TimelineEntry& b) { return a.at < b.at; });
+  fold_repeats(diagnosis.timeline);
 }
 
 std::string also_text(const Verdict& verdict, const Catalog& catalog) {

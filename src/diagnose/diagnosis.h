@@ -35,11 +35,13 @@ enum class TimelineRole { first_cause, evidence, consequence, end };
 FAULTLINE_ENUM_NAMES(TimelineRole, "first_cause", "evidence", "consequence", "end");
 
 struct TimelineEntry {
-  Instant at;  // unknown where nothing says when
+  Instant at;         // where it fits in; what has no time of its own stands behind its neighbour
+  bool timed = true;  // `at` is its own
   TimelineRole role = TimelineRole::evidence;
   Subject subject;
   std::string what;
-  std::string place;  // "rank3.log:41"
+  std::string place;        // "rank3.log:41"
+  std::size_t repeats = 0;  // others like it that followed at once
 };
 
 struct Diagnosis {

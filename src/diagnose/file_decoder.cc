@@ -1,10 +1,21 @@
 #include "diagnose/file_decoder.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "diagnose/name_hint.h"
+#include "ingest/dmesg_json.h"
 #include "ingest/flight_recorder_events.h"
+#include "ingest/ib_state.h"
+#include "ingest/journal_export.h"
+#include "ingest/journal_json.h"
 #include "ingest/log_decoder.h"
+#include "ingest/nccl_inspector.h"
+#include "ingest/nccl_ras_json.h"
+#include "ingest/nccl_ras_text.h"
+#include "ingest/nvidia_bug_report.h"
+#include "ingest/nvidia_smi_text.h"
+#include "ingest/nvidia_smi_xml.h"
 
 namespace faultline {
 namespace {
@@ -28,22 +39,39 @@ Origin origin_of(const InputFile& file, EventSource source) {
   return origin;
 }
 
-/// Text that is read line by line.
-class LogFile final : public FileDecoder {
+/// A decoder that takes bytes as they come, and the time at which they are read.
+template <class Decoder>
+class Stream final : public FileDecoder {
  public:
-  LogFile(std::shared_ptr<const SignatureDatabase> database, Origin origin, Counters& counters,
-          Instant now)
-      : decoder_(std::move(database), std::move(origin), counters, file_limits), now_(now) {}
+  Stream(Decoder decoder, Instant now) : decoder_(std::move(decoder)), now_(now) {}
 
   std::vector<Event> feed(std::string_view bytes, std::uint64_t offset) override {
-    return decoder_.feed(bytes, offset, now_);
+    if constexpr (requires { decoder_.feed(bytes, offset, now_); }) {
+      return decoder_.feed(bytes, offset, now_);
+    } else if constexpr (std::is_void_v<decltype(decoder_.feed(bytes, offset))>) {
+      decoder_.feed(bytes, offset);
+      return {};
+    } else {
+      return decoder_.feed(bytes, offset);
+    }
   }
-  std::vector<Event> finish() override { return decoder_.finish(now_); }
+  std::vector<Event> finish() override {
+    if constexpr (requires { decoder_.finish(now_); }) {
+      return decoder_.finish(now_);
+    } else {
+      return decoder_.finish();
+    }
+  }
 
  private:
-  LogDecoder decoder_;
+  Decoder decoder_;
   Instant now_;
 };
+
+template <class Decoder>
+std::unique_ptr<FileDecoder> stream(Decoder decoder, Instant now) {
+  return std::make_unique<Stream<Decoder>>(std::move(decoder), now);
+}
 
 using DecodeDocument = Result<std::vector<Event>> (*)(std::string_view document, const Origin&,
                                                       Counters&);
@@ -82,11 +110,12 @@ class Document final : public FileDecoder {
 };
 
 std::unique_ptr<FileDecoder> log_file(EventSource source, const InputFile& file,
-                                      const SignatureDatabases& databases, Counters& counters,
+                                      const LogDatabases& databases, Counters& counters,
                                       Instant now) {
-  const auto database = databases.find(source);
-  if (database == databases.end()) return nullptr;
-  return std::make_unique<LogFile>(database->second, origin_of(file, source), counters, now);
+  const auto filter = source == EventSource::job_log ? databases.job_lines : nullptr;
+  return stream(
+      LogDecoder(databases.of(source), origin_of(file, source), counters, file_limits, filter),
+      now);
 }
 
 Result<std::vector<Event>> decode_flight_recorder(std::string_view document, const Origin& origin,
@@ -96,12 +125,23 @@ Result<std::vector<Event>> decode_flight_recorder(std::string_view document, con
   return flight_recorder_events(*dump, origin, counters);
 }
 
+Result<std::vector<Event>> decode_smi_xml(std::string_view text, const Origin& origin,
+                                          Counters& counters) {
+  return decode_nvidia_smi_xml(text, origin, counters);
+}
+
+std::unique_ptr<FileDecoder> document(DecodeDocument decode, Origin origin, Counters& counters) {
+  return std::make_unique<Document>(decode, std::move(origin), counters);
+}
+
 }  // namespace
 
 std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile& file,
                                                std::string_view /*head*/,
-                                               const SignatureDatabases& databases,
-                                               Counters& counters, Instant now) {
+                                               const LogDatabases& databases, Counters& counters,
+                                               Instant now) {
+  const Origin node = origin_of(file, EventSource::kernel_log);
+  const Origin trace = origin_of(file, EventSource::collective_trace);
   switch (kind) {
     case ContentKind::kernel_log:
       return log_file(EventSource::kernel_log, file, databases, counters, now);
@@ -111,10 +151,27 @@ std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile
       return log_file(EventSource::scheduler, file, databases, counters, now);
     case ContentKind::flight_recorder_pickle:
     case ContentKind::flight_recorder_json: {
-      Origin origin = origin_of(file, EventSource::collective_trace);
-      origin.rank = trailing_rank(file.name);
-      return std::make_unique<Document>(decode_flight_recorder, std::move(origin), counters);
+      Origin dump = trace;
+      dump.rank = trailing_rank(file.name);
+      return document(decode_flight_recorder, std::move(dump), counters);
     }
+    case ContentKind::journal_json:
+      return stream(JournalJsonDecoder(databases.of_system(), node, counters, file_limits), now);
+    case ContentKind::journal_export:
+      return stream(JournalExportDecoder(databases.of_system(), node, counters, file_limits), now);
+    case ContentKind::dmesg_json:
+      return stream(DmesgJsonDecoder(databases.of_system(), node, counters, file_limits), now);
+    case ContentKind::nvidia_smi_text: return stream(NvidiaSmiTextDecoder(node, counters), now);
+    case ContentKind::nvidia_smi_xml: return document(decode_smi_xml, node, counters);
+    case ContentKind::nvidia_bug_report:
+      return stream(NvidiaBugReportDecoder(databases.of(EventSource::kernel_log), node, counters,
+                                           file_limits),
+                    now);
+    case ContentKind::ib_state:
+      return stream(IbStateDecoder(databases.of_system(), node, counters, file_limits), now);
+    case ContentKind::nccl_inspector: return stream(NcclInspectorDecoder(trace, counters), now);
+    case ContentKind::nccl_ras_json: return stream(NcclRasJsonDecoder(trace, counters), now);
+    case ContentKind::nccl_ras_text: return stream(NcclRasTextDecoder(trace, counters), now);
     default: return nullptr;
   }
 }

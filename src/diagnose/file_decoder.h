@@ -25,8 +25,7 @@ class FileDecoder {
 
 /// nullptr for content that is not read. `head` is its beginning.
 std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile& file,
-                                               std::string_view head,
-                                               const SignatureDatabases& databases,
+                                               std::string_view head, const LogDatabases& databases,
                                                Counters& counters, Instant now);
 
 }  // namespace faultline

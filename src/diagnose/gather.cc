@@ -32,8 +32,18 @@ class LineCounter {
   }
 
  private:
+  /// In blocks of a fixed size, which the compiler turns into vector instructions: this looks at
+  /// every byte that is read.
   static std::uint64_t count_lines(std::string_view text) {
-    return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+    constexpr std::size_t block = 128;
+    std::uint64_t lines = 0;
+    for (; text.size() >= block; text.remove_prefix(block)) {
+      std::uint8_t here = 0;
+      for (std::size_t i = 0; i < block; ++i)
+        here = static_cast<std::uint8_t>(here + (text[i] == '\n' ? 1 : 0));
+      lines += here;
+    }
+    return lines + static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
   }
   std::uint64_t lines_before_ = 0;
 };
@@ -53,6 +63,20 @@ std::size_t fill(InputReader& reader, std::span<char> into) {
 bool has_lines(ContentKind kind) { return kind != ContentKind::flight_recorder_pickle; }
 
 }  // namespace
+
+Result<LogDatabases> LogDatabases::open(const Catalog& catalog, Counters& counters) {
+  LogDatabases databases;
+  for (const EventSource source :
+       {EventSource::kernel_log, EventSource::job_log, EventSource::scheduler}) {
+    auto database = SignatureDatabase::open(catalog, layers_of(source), {}, counters);
+    if (!database) return database.error();
+    databases.by_source.emplace(source, std::move(*database));
+  }
+  auto filter = LineFilter::open(databases.by_source.at(EventSource::job_log));
+  if (!filter) return filter.error();
+  databases.job_lines = std::move(*filter);
+  return databases;
+}
 
 void Gatherer::read(const InputFile& file, InputReader& reader) {
   buffer_.resize(read_bytes);

@@ -12,6 +12,8 @@
 #include "diagnose/conclude.h"
 #include "diagnose/input.h"
 #include "ingest/content_kind.h"
+#include "ingest/line_filter.h"
+#include "ingest/record_lines.h"
 #include "ingest/signature_database.h"
 #include "model/event.h"
 
@@ -21,7 +23,19 @@ namespace faultline {
 inline constexpr std::size_t document_bytes_max = std::size_t{256} << 20U;
 inline constexpr std::size_t read_bytes = std::size_t{1} << 20U;
 
-using SignatureDatabases = std::map<EventSource, std::shared_ptr<const SignatureDatabase>>;
+/// The compiled catalog, shared by all threads.
+struct LogDatabases {
+  std::map<EventSource, std::shared_ptr<const SignatureDatabase>> by_source;
+  std::shared_ptr<const LineFilter> job_lines;  // may lack; then every line is looked at
+
+  static Result<LogDatabases> open(const Catalog& catalog, Counters& counters);
+  [[nodiscard]] const std::shared_ptr<const SignatureDatabase>& of(EventSource source) const {
+    return by_source.at(source);
+  }
+  [[nodiscard]] SystemDatabases of_system() const {
+    return {of(EventSource::kernel_log), of(EventSource::scheduler)};
+  }
+};
 
 /// One stream that was read.
 struct ReadFile {
@@ -42,7 +56,7 @@ struct Gathered {
 class Gatherer {
  public:
   /// `now` is when it is read: for dates without a year in files without a time.
-  Gatherer(const SignatureDatabases& databases, Counters& counters, Instant now)
+  Gatherer(const LogDatabases& databases, Counters& counters, Instant now)
       : databases_(databases), counters_(counters), now_(now) {}
 
   void read(const InputFile& file, InputReader& reader);
@@ -50,7 +64,7 @@ class Gatherer {
   [[nodiscard]] Gathered take() { return std::exchange(gathered_, {}); }
 
  private:
-  const SignatureDatabases& databases_;
+  const LogDatabases& databases_;
   Counters& counters_;
   Instant now_;
   Gathered gathered_;

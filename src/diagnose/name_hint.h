@@ -9,10 +9,9 @@
 namespace faultline {
 
 struct NameHint {
-  std::int32_t rank =
-      -1;            // "rank3.stderr.log", "rank_2/out", "attempt_0/3/stderr.log"
-  std::string job;   // "slurm-123_4.out", "job-123.log"; a valid job id, or ""
-  std::string node;  // "kern-n3.log", "n3/dmesg", "slurm-123-n3.out"; a valid name, or ""
+  std::int32_t rank = -1;  // "rank3.stderr.log", "rank_2/out", "attempt_0/3/stderr.log"
+  std::string job;         // "slurm-123_4.out", "job-123.log"; a valid job id, or ""
+  std::string node;        // "kern-n3.log", "n3/dmesg", "slurm-123-n3.out"; a valid name, or ""
 };
 
 /// Of "run/rank3.stderr.log", with '/' between folders.

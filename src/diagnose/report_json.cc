@@ -31,11 +31,12 @@ json evidence_json(const EvidenceLine& line) {
 }
 
 json timeline_json(const TimelineEntry& entry) {
-  return {{"at", time_or_null(entry.at)},
+  return {{"at", entry.timed ? time_or_null(entry.at) : json(nullptr)},
           {"role", to_text(entry.role)},
           {"subject", subject_json(entry.subject)},
           {"what", entry.what},
-          {"place", entry.place}};
+          {"place", entry.place},
+          {"repeats", entry.repeats}};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t label_columns = 11;
 constexpr std::size_t evidence_text_bytes = 240;
+constexpr std::size_t evidence_shown_max = 6;
 
 /// Columns of valid UTF-8; wide characters count as one, which at worst wraps early or late.
 std::size_t columns(std::string_view text) {
@@ -100,7 +101,13 @@ void add_facts(Page& page, const Diagnosis& diagnosis) {
 
 void add_evidence(Page& page, const Diagnosis& diagnosis) {
   std::string_view label = "evidence";
+  std::size_t shown = 0;
   for (const EvidenceLine& line : diagnosis.evidence) {
+    if (++shown > evidence_shown_max) {
+      page.verbatim("", "and " + std::to_string(diagnosis.evidence.size() - evidence_shown_max) +
+                            " more lines (--json has them)");
+      return;
+    }
     page.verbatim(label, line.file + (line.line == 0 ? "" : ":" + std::to_string(line.line)));
     if (!line.text.empty()) page.verbatim("", "  " + cut(line.text));
     label = "";
@@ -112,12 +119,14 @@ void add_timeline(Page& page, const Diagnosis& diagnosis) {
   page.gap();
   std::string_view label = "time line";
   for (const TimelineEntry& entry : diagnosis.timeline) {
-    const std::string at = known(entry.at) ? to_text(entry.at) : std::string("time unknown");
+    const std::string at = entry.timed ? to_text(entry.at) : std::string(27, ' ');
+    const std::string more =
+        entry.repeats == 0 ? "" : " and " + std::to_string(entry.repeats) + " more like it";
     const std::string_view mark = entry.role == TimelineRole::first_cause   ? "FIRST "
                                   : entry.role == TimelineRole::consequence ? "then  "
                                                                             : "      ";
     page.verbatim(label, at + "  " + std::string(mark) + subject_words(entry.subject) + ": " +
-                             entry.what + "  [" + entry.place + "]");
+                             entry.what + "  [" + entry.place + "]" + more);
     label = "";
   }
 }

@@ -42,16 +42,13 @@ class TextReader final : public InputReader {
   std::string_view text_;
 };
 
-SignatureDatabases shipped_databases() {
-  SignatureDatabases databases;
-  for (const EventSource source :
-       {EventSource::kernel_log, EventSource::job_log, EventSource::scheduler})
-    databases.emplace(source, ShippedSignatures::get().database(source));
-  return databases;
+LogDatabases shipped_databases() {
+  Counters counters;
+  return LogDatabases::open(ShippedSignatures::get().catalog(), counters).value();
 }
 
 std::vector<Diagnosis> diagnose_files(const std::vector<CaseFile>& files) {
-  static const SignatureDatabases databases = shipped_databases();
+  static const LogDatabases databases = shipped_databases();
   Counters counters;
   Gatherer gatherer(databases, counters, read_at);
   for (const CaseFile& file : files) {
