@@ -42,8 +42,8 @@ class Reader {
 /// What the parser calls; false ends it.
 class TreeMaker {
  public:
-  TreeMaker(const char* begin, const TreeLimits& limits)
-      : begin_(begin), reached_(begin), limits_(limits), builder_(limits) {}
+  TreeMaker(std::string_view bytes, const TreeLimits& limits)
+      : begin_(bytes.data()), reached_(begin_), limits_(limits), builder_(bytes.size(), limits) {}
 
   bool null() { return builder_.push(TreeValue::of_none()); }
   bool boolean(bool value) { return builder_.push(TreeValue::of_boolean(value)); }
@@ -101,7 +101,7 @@ Result<ValueTree> read_json_tree(std::string_view bytes, const TreeLimits& limit
     return Error{ErrorCode::exhausted, "JSON: " + std::to_string(bytes.size()) +
                                            " bytes are more than the limit of " +
                                            std::to_string(limits.input_bytes_max)};
-  TreeMaker maker(bytes.data(), limits);
+  TreeMaker maker(bytes, limits);
   const Reader first(bytes.data(), maker.reached());
   const Reader last(bytes.data() + bytes.size(), maker.reached());
   if (!nlohmann::json::sax_parse(first, last, &maker)) return maker.error();

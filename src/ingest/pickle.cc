@@ -47,7 +47,7 @@ class Unpickler {
         begin_(bytes.data()),
         at_(begin_),
         end_(begin_ + bytes.size()),
-        builder_(limits) {}
+        builder_(bytes.size(), limits) {}
 
   Result<ValueTree> run() {
     while (!stopped_) {
@@ -222,9 +222,9 @@ class Unpickler {
   // --- memo ---
 
   bool get(std::size_t index) {
-    if (index >= memo_.size() || memo_[index].kind() == Kind::absent)
+    if (index >= memo_.size() || memo_.data()[index].kind() == Kind::absent)
       return corrupt("nothing was remembered as " + std::to_string(index));
-    return builder_.push(memo_[index]);
+    return builder_.push(memo_.data()[index]);
   }
   bool put(std::size_t index) {
     const TreeValue* top = builder_.top();

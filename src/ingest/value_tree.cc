@@ -39,23 +39,9 @@ TreeValue TreeValue::of_container(Kind kind, ValueContainer& container) {
   return made;
 }
 
-std::optional<std::int64_t> TreeValue::integer() const {
-  if (kind_ != Kind::integer && kind_ != Kind::boolean) return std::nullopt;
-  return integer_;
-}
-
 std::optional<double> TreeValue::real() const {
   if (kind_ == Kind::integer) return static_cast<double>(integer_);
   return kind_ == Kind::real ? std::optional(real_) : std::nullopt;
-}
-
-std::string_view TreeValue::text() const {
-  return kind_ == Kind::text ? std::string_view(text_, text_bytes_) : std::string_view{};
-}
-
-std::span<const TreeValue> TreeValue::items() const {
-  if (!is_container()) return {};
-  return {container_->items, container_->size};
 }
 
 TreeValue TreeValue::find(std::string_view key) const {
@@ -71,13 +57,13 @@ std::size_t TreeValue::offset() const { return is_container() ? container_->offs
 
 std::uint32_t TreeValue::number() const { return is_container() ? container_->number : 0; }
 
+Arena::Arena(std::size_t bytes_max, std::size_t bytes_expected)
+    : bytes_left_(bytes_max), block_bytes_(std::max<std::size_t>(bytes_expected, 4096)) {}
+
 void* Arena::allocate(std::size_t bytes) {
   constexpr std::size_t align = alignof(std::max_align_t);
-  constexpr std::size_t first_block_bytes = 16U << 10U;
-  constexpr std::size_t block_bytes_max = 4U << 20U;
   bytes = (std::max<std::size_t>(bytes, 1) + align - 1) / align * align;
   if (bytes > room_) {
-    block_bytes_ = std::clamp(block_bytes_ * 2, first_block_bytes, block_bytes_max);
     const std::size_t size = std::max(bytes, std::min(block_bytes_, bytes_left_));
     if (size > bytes_left_) return nullptr;
     bytes_left_ -= size;
@@ -89,6 +75,10 @@ void* Arena::allocate(std::size_t bytes) {
   room_ -= bytes;
   return given;
 }
+
+// A flight recorder's dump makes about nine times its bytes.
+TreeBuilder::TreeBuilder(std::size_t input_bytes, const TreeLimits& limits)
+    : limits_(limits), arena_(limits.tree_bytes_max, 10 * input_bytes) {}
 
 bool TreeBuilder::fail(std::string_view problem, bool exhausted) {
   problem_ = problem;
@@ -112,14 +102,14 @@ bool TreeBuilder::push_container(TreeValue::Kind kind, std::size_t offset) {
 
 bool TreeBuilder::mark(std::size_t offset) {
   if (marks_.size() > limits_.depth_max) return fail("nested deeper than the limit allows");
-  marks_.push_back({stack_.size(), offset});
+  marks_.push_back({size(), offset});
   return true;
 }
 
 bool TreeBuilder::collect(TreeValue::Kind kind) {
   if (marks_.empty()) return fail("no mark before it", false);
   const Mark mark = marks_.back();
-  const std::span<TreeValue> values = std::span(stack_).subspan(mark.stack_size);
+  const std::span<TreeValue> values = last(size() - mark.stack_size);
   if (kind == TreeValue::Kind::dict && values.size() % 2 != 0)
     return fail("a key without a value", false);
   ValueContainer* container = make_container(mark.offset);
@@ -131,34 +121,54 @@ bool TreeBuilder::collect(TreeValue::Kind kind) {
 bool TreeBuilder::collect_last(std::size_t count, std::size_t offset) {
   if (available() < count) return fail("too few values before it", false);
   ValueContainer* container = make_container(offset);
-  if (container == nullptr || !append(*container, std::span(stack_).last(count))) return false;
-  stack_.resize(stack_.size() - count);
+  if (container == nullptr || !append(*container, last(count))) return false;
+  top_ -= count;
   return push(TreeValue::of_container(TreeValue::Kind::list, *container));
 }
 
 bool TreeBuilder::extend(TreeValue::Kind kind) {
   if (marks_.empty()) return fail("no mark before it", false);
-  const std::size_t count = stack_.size() - marks_.back().stack_size;
+  const std::size_t count = size() - marks_.back().stack_size;
   marks_.pop_back();
   return extend_last(kind, count);
 }
 
 bool TreeBuilder::extend_last(TreeValue::Kind kind, std::size_t count) {
   if (available() < count + 1) return fail("too few values before it", false);
-  const std::span<TreeValue> values = std::span(stack_).last(count);
-  const TreeValue& into = stack_[stack_.size() - count - 1];
+  const std::span<TreeValue> values = last(count);
+  const TreeValue& into = *(top_ - count - 1);
   if (into.kind() != kind) return fail("no container of its kind before it", false);
   if (kind == TreeValue::Kind::dict && count % 2 != 0) return fail("a key without a value", false);
   if (!append(*into.container_, values)) return false;
-  stack_.resize(stack_.size() - count);
+  top_ -= count;
+  return true;
+}
+
+bool TreeBuilder::grow() {
+  constexpr std::size_t first_values = 256;
+  const std::size_t used = size();
+  if (used >= limits_.stack_values_max) return fail("more values than fit at once");
+  stack_.resize(std::min(limits_.stack_values_max, std::max(first_values, 2 * used)));
+  top_ = stack_.data() + used;
+  room_end_ = stack_.data() + stack_.size();
   return true;
 }
 
 bool TreeBuilder::append(ValueContainer& container, std::span<TreeValue> values) {
   if (values.empty()) return true;
-  if (!reserve(container, container.size + values.size()) || !place(container, values))
-    return false;
-  std::copy(values.begin(), values.end(), container.items + container.size);
+  if (!reserve(container, container.size + values.size())) return false;
+  TreeValue* into = container.items + container.size;
+  for (const TreeValue& value : values) {
+    *into++ = value;
+    if (!value.is_container()) continue;
+    ValueContainer& part = *value.container_;
+    part.placed = true;
+    container.depth = std::max(container.depth, static_cast<std::uint16_t>(part.depth + 1));
+  }
+  // It may have been placed just now, in itself.
+  if (container.placed)
+    return fail("a container that changes after it was placed in another", false);
+  if (container.depth > limits_.depth_max) return fail("nested deeper than the limit allows");
   container.size += static_cast<std::uint32_t>(values.size());
   return true;
 }
@@ -178,34 +188,22 @@ bool TreeBuilder::reserve(ValueContainer& container, std::size_t size) {
   return true;
 }
 
-bool TreeBuilder::place(ValueContainer& into, std::span<TreeValue> values) {
-  for (const TreeValue& value : values) {
-    if (!value.is_container()) continue;
-    value.container_->placed = true;
-    into.depth = std::max(into.depth, static_cast<std::uint16_t>(value.container_->depth + 1));
-  }
-  // Itself too, if it is among the values.
-  if (into.placed) return fail("a container that changes after it was placed in another", false);
-  if (into.depth > limits_.depth_max) return fail("nested deeper than the limit allows");
-  return true;
-}
-
 bool TreeBuilder::pop() {
   if (available() == 0) return pop_mark();
-  stack_.pop_back();
+  --top_;
   return true;
 }
 
 bool TreeBuilder::pop_mark() {
   if (marks_.empty()) return fail("nothing before it", false);
-  stack_.resize(marks_.back().stack_size);
+  top_ = stack_.data() + marks_.back().stack_size;
   marks_.pop_back();
   return true;
 }
 
 bool TreeBuilder::duplicate() {
   if (available() == 0) return fail("nothing before it", false);
-  return push(TreeValue(stack_.back()));
+  return push(TreeValue(*(top_ - 1)));
 }
 
 char* TreeBuilder::room_for_text(std::size_t bytes) {
@@ -215,7 +213,7 @@ char* TreeBuilder::room_for_text(std::size_t bytes) {
 }
 
 ValueTree TreeBuilder::finish() {
-  const TreeValue root = available() == 0 ? TreeValue() : stack_.back();
+  const TreeValue root = available() == 0 ? TreeValue() : *(top_ - 1);
   return {std::move(arena_), root, containers_};
 }
 

@@ -57,12 +57,17 @@ class TreeValue {
   [[nodiscard]] Kind kind() const { return kind_; }
   [[nodiscard]] bool is_container() const { return kind_ == Kind::list || kind_ == Kind::dict; }
   /// Of an integer or a boolean.
-  [[nodiscard]] std::optional<std::int64_t> integer() const;
+  [[nodiscard]] std::optional<std::int64_t> integer() const {
+    if (kind_ != Kind::integer && kind_ != Kind::boolean) return std::nullopt;
+    return integer_;
+  }
   [[nodiscard]] std::optional<double> real() const;
   /// "" of what is no text.
-  [[nodiscard]] std::string_view text() const;
+  [[nodiscard]] std::string_view text() const {
+    return kind_ == Kind::text ? std::string_view(text_, text_bytes_) : std::string_view{};
+  }
   /// Of a dict: key, value, key, value. Empty of what is no container.
-  [[nodiscard]] std::span<const TreeValue> items() const;
+  [[nodiscard]] inline std::span<const TreeValue> items() const;
   /// The value of a key that is text; the last one if it is there twice, as in Python.
   [[nodiscard]] TreeValue find(std::string_view key) const;
   /// Where a container begins in the bytes that were read; 0 of others.
@@ -94,10 +99,16 @@ struct ValueContainer {
   bool placed = false;      // lies in another: it no longer changes
 };
 
+inline std::span<const TreeValue> TreeValue::items() const {
+  if (!is_container()) return {};
+  return {container_->items, container_->size};
+}
+
 /// Memory that is given back all at once.
 class Arena {
  public:
-  explicit Arena(std::size_t bytes_max = 0) : bytes_left_(bytes_max) {}
+  /// `bytes_expected` come in one piece: what is not touched of it costs nothing.
+  explicit Arena(std::size_t bytes_max = 0, std::size_t bytes_expected = 0);
 
   /// Aligned for any value; nullptr if the limit is reached.
   void* allocate(std::size_t bytes);
@@ -131,11 +142,13 @@ class ValueTree {
 /// container or goes into one. Its methods are false when that cannot be; problem() says why.
 class TreeBuilder {
  public:
-  explicit TreeBuilder(const TreeLimits& limits) : limits_(limits), arena_(limits.tree_bytes_max) {}
+  TreeBuilder(std::size_t input_bytes, const TreeLimits& limits);
+  TreeBuilder(const TreeBuilder&) = delete;
+  TreeBuilder& operator=(const TreeBuilder&) = delete;
 
   bool push(const TreeValue& value) {
-    if (stack_.size() >= limits_.stack_values_max) return fail("more values than fit at once");
-    stack_.push_back(value);
+    if (top_ == room_end_ && !grow()) return false;
+    *top_++ = value;
     return true;
   }
   bool push_container(TreeValue::Kind kind, std::size_t offset);
@@ -154,7 +167,7 @@ class TreeBuilder {
   bool pop_mark();
   bool duplicate();
   /// nullptr if nothing was pushed since the last mark.
-  [[nodiscard]] const TreeValue* top() const { return available() == 0 ? nullptr : &stack_.back(); }
+  [[nodiscard]] const TreeValue* top() const { return available() == 0 ? nullptr : top_ - 1; }
 
   /// A copy that lives as long as the tree; nullptr if there is no more room.
   char* room_for_text(std::size_t bytes);
@@ -172,17 +185,21 @@ class TreeBuilder {
     std::size_t stack_size, offset;
   };
 
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(top_ - stack_.data()); }
   [[nodiscard]] std::size_t available() const {
-    return stack_.size() - (marks_.empty() ? 0 : marks_.back().stack_size);
+    return size() - (marks_.empty() ? 0 : marks_.back().stack_size);
   }
+  bool grow();
   ValueContainer* make_container(std::size_t offset);
+  [[nodiscard]] std::span<TreeValue> last(std::size_t count) { return {top_ - count, count}; }
   bool append(ValueContainer& container, std::span<TreeValue> values);
   bool reserve(ValueContainer& container, std::size_t size);
-  bool place(ValueContainer& into, std::span<TreeValue> values);
 
   TreeLimits limits_;
   Arena arena_;
-  std::vector<TreeValue> stack_;
+  std::vector<TreeValue> stack_;  // room for values; those that are there end at top_
+  TreeValue* top_ = nullptr;
+  TreeValue* room_end_ = nullptr;
   std::vector<Mark> marks_;
   std::uint32_t containers_ = 0;
   std::string_view problem_;
