@@ -135,10 +135,10 @@ int diagnose_main(const DiagnoseOptions& options) {
     return exit_usage;
   }
   Counters counters;
-  const auto databases = LogDatabases::open(*catalog, counters);
-  if (!databases) return fail(databases.error());
+  const LogDatabases databases(*catalog, counters);
   const Instant now = SystemClock().now();
-  Gathered gathered = gather(options, *databases, counters, now);
+  Gathered gathered = gather(options, databases, counters, now);
+  if (const Status compiled = databases.status(); !compiled) return fail(compiled.error());
   const std::vector<InputWarning> warnings = gathered.warnings;
   for (const InputWarning& warning : warnings)
     warn(warning.file + " " + warning.what + "; left out: " + warning.left_out);

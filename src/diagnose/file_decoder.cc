@@ -18,10 +18,6 @@
 #include "ingest/nvidia_smi_xml.h"
 
 namespace faultline {
-namespace {
-
-/// A log is read whole within a minute, so its limits are those of a file and not of a minute.
-constexpr DecoderLimits file_limits{std::chrono::seconds{5}, 1000, 20000, 65536};
 
 Origin origin_of(const InputFile& file, EventSource source) {
   const NameHint hint = name_hint(file.name);
@@ -38,6 +34,11 @@ Origin origin_of(const InputFile& file, EventSource source) {
   origin.rank = hint.rank;
   return origin;
 }
+
+namespace {
+
+/// A log is read whole within a minute, so its limits are those of a file and not of a minute.
+constexpr DecoderLimits file_limits{std::chrono::seconds{5}, 1000, 20000, 65536};
 
 /// A decoder that takes bytes as they come, and the time at which they are read.
 template <class Decoder>
@@ -111,11 +112,13 @@ class Document final : public FileDecoder {
 
 std::unique_ptr<FileDecoder> log_file(EventSource source, const InputFile& file,
                                       const LogDatabases& databases, Counters& counters,
-                                      Instant now) {
-  const auto filter = source == EventSource::job_log ? databases.job_lines : nullptr;
-  return stream(
-      LogDecoder(databases.of(source), origin_of(file, source), counters, file_limits, filter),
-      now);
+                                      Instant now, bool large) {
+  auto database = databases.of(source);
+  if (database == nullptr) return nullptr;
+  const bool filtered = large && source == EventSource::job_log;
+  return stream(LogDecoder(std::move(database), origin_of(file, source), counters, file_limits,
+                           filtered ? databases.job_lines() : nullptr),
+                now);
 }
 
 Result<std::vector<Event>> decode_flight_recorder(std::string_view document, const Origin& origin,
@@ -137,18 +140,17 @@ std::unique_ptr<FileDecoder> document(DecodeDocument decode, Origin origin, Coun
 }  // namespace
 
 std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile& file,
-                                               std::string_view /*head*/,
                                                const LogDatabases& databases, Counters& counters,
-                                               Instant now) {
+                                               Instant now, bool large) {
   const Origin node = origin_of(file, EventSource::kernel_log);
   const Origin trace = origin_of(file, EventSource::collective_trace);
   switch (kind) {
     case ContentKind::kernel_log:
-      return log_file(EventSource::kernel_log, file, databases, counters, now);
+      return log_file(EventSource::kernel_log, file, databases, counters, now, large);
     case ContentKind::job_log:
-      return log_file(EventSource::job_log, file, databases, counters, now);
+      return log_file(EventSource::job_log, file, databases, counters, now, large);
     case ContentKind::scheduler_log:
-      return log_file(EventSource::scheduler, file, databases, counters, now);
+      return log_file(EventSource::scheduler, file, databases, counters, now, large);
     case ContentKind::flight_recorder_pickle:
     case ContentKind::flight_recorder_json: {
       Origin dump = trace;

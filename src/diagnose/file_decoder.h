@@ -7,6 +7,7 @@
 
 #include "base/counters.h"
 #include "diagnose/gather.h"
+#include "ingest/log_decoder.h"
 
 namespace faultline {
 
@@ -23,9 +24,12 @@ class FileDecoder {
   [[nodiscard]] virtual std::string trouble() const { return {}; }
 };
 
-/// nullptr for content that is not read. `head` is its beginning.
+/// What is known of a file before it is read.
+Origin origin_of(const InputFile& file, EventSource source);
+
+/// nullptr for content that is not read. `large`: it is worth a filter of its lines.
 std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile& file,
-                                               std::string_view head, const LogDatabases& databases,
-                                               Counters& counters, Instant now);
+                                               const LogDatabases& databases, Counters& counters,
+                                               Instant now, bool large);
 
 }  // namespace faultline

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
+#include "base/text.h"
 #include "diagnose/file_decoder.h"
 
 namespace faultline {
@@ -59,32 +61,33 @@ std::size_t fill(InputReader& reader, std::span<char> into) {
   return filled;
 }
 
+/// A log that a rank wrote says that there is such a rank, whatever else is in it.
+std::optional<Event> rank_seen(const InputFile& file, ContentKind kind) {
+  const Origin origin = origin_of(file, EventSource::job_log);
+  if (kind != ContentKind::job_log || origin.rank < 0) return std::nullopt;
+  Event event;
+  event.source = EventSource::launcher;
+  event.kind = EventKind::rank_started;
+  event.attempt = origin.attempt;
+  event.subject = Subject::of_rank(*origin.attempt, origin.rank);
+  event.fields = {{"log", printable(file.name, field_bytes_max)}};
+  event.raw.path = file.name;
+  event.id = make_event_id(event);
+  return event;
+}
+
 /// A pickle has none that anybody could go to.
 bool has_lines(ContentKind kind) { return kind != ContentKind::flight_recorder_pickle; }
 
 }  // namespace
-
-Result<LogDatabases> LogDatabases::open(const Catalog& catalog, Counters& counters) {
-  LogDatabases databases;
-  for (const EventSource source :
-       {EventSource::kernel_log, EventSource::job_log, EventSource::scheduler}) {
-    auto database = SignatureDatabase::open(catalog, layers_of(source), {}, counters);
-    if (!database) return database.error();
-    databases.by_source.emplace(source, std::move(*database));
-  }
-  auto filter = LineFilter::open(databases.by_source.at(EventSource::job_log));
-  if (!filter) return filter.error();
-  databases.job_lines = std::move(*filter);
-  return databases;
-}
 
 void Gatherer::read(const InputFile& file, InputReader& reader) {
   buffer_.resize(read_bytes);
   std::size_t bytes = fill(reader, buffer_);
   const std::string_view head(buffer_.data(), bytes);
   ReadFile seen{file, content_kind(head.substr(0, content_head_bytes)), bytes, 0};
-  const auto decoder = make_file_decoder(seen.kind, file, head.substr(0, content_head_bytes),
-                                         databases_, counters_, now_);
+  const auto decoder =
+      make_file_decoder(seen.kind, file, databases_, counters_, now_, bytes == buffer_.size());
   if (decoder == nullptr) {
     if (seen.kind != ContentKind::empty)
       warn({file.name, "is of a kind that is not read: " + std::string(to_text(seen.kind)),
@@ -92,6 +95,7 @@ void Gatherer::read(const InputFile& file, InputReader& reader) {
     gathered_.files.push_back(std::move(seen));
     return;
   }
+  if (auto rank = rank_seen(file, seen.kind)) gathered_.events.push_back(std::move(*rank));
   LineCounter counter;
   std::uint64_t offset = 0;
   const auto keep = [&](std::vector<Event> events, std::string_view chunk) {

@@ -11,10 +11,8 @@
 #include "catalog/catalog.h"
 #include "diagnose/conclude.h"
 #include "diagnose/input.h"
+#include "diagnose/log_databases.h"
 #include "ingest/content_kind.h"
-#include "ingest/line_filter.h"
-#include "ingest/record_lines.h"
-#include "ingest/signature_database.h"
 #include "model/event.h"
 
 namespace faultline {
@@ -22,20 +20,6 @@ namespace faultline {
 /// A whole document (a dump, an answer of sacct) is held in memory while it is decoded.
 inline constexpr std::size_t document_bytes_max = std::size_t{256} << 20U;
 inline constexpr std::size_t read_bytes = std::size_t{1} << 20U;
-
-/// The compiled catalog, shared by all threads.
-struct LogDatabases {
-  std::map<EventSource, std::shared_ptr<const SignatureDatabase>> by_source;
-  std::shared_ptr<const LineFilter> job_lines;  // may lack; then every line is looked at
-
-  static Result<LogDatabases> open(const Catalog& catalog, Counters& counters);
-  [[nodiscard]] const std::shared_ptr<const SignatureDatabase>& of(EventSource source) const {
-    return by_source.at(source);
-  }
-  [[nodiscard]] SystemDatabases of_system() const {
-    return {of(EventSource::kernel_log), of(EventSource::scheduler)};
-  }
-};
 
 /// One stream that was read.
 struct ReadFile {

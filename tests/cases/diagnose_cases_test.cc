@@ -42,14 +42,9 @@ class TextReader final : public InputReader {
   std::string_view text_;
 };
 
-LogDatabases shipped_databases() {
-  Counters counters;
-  return LogDatabases::open(ShippedSignatures::get().catalog(), counters).value();
-}
-
 std::vector<Diagnosis> diagnose_files(const std::vector<CaseFile>& files) {
-  static const LogDatabases databases = shipped_databases();
-  Counters counters;
+  static Counters counters;
+  static const LogDatabases databases(ShippedSignatures::get().catalog(), counters);
   Gatherer gatherer(databases, counters, read_at);
   for (const CaseFile& file : files) {
     TextReader reader(file.content);
