@@ -1,6 +1,6 @@
 #include "controller/scheduler_watch.h"
 
-#include "base/text.h"
+#include "ingest/scheduler_events.h"
 
 namespace faultline {
 namespace {
@@ -12,53 +12,7 @@ bool same_standing(const SchedulerNode& a, const SchedulerNode& b) {
          a.boot_time == b.boot_time;
 }
 
-Event scheduler_event(EventKind kind, Subject subject, Instant at) {
-  Event event;
-  event.source = EventSource::scheduler;
-  event.kind = kind;
-  event.subject = std::move(subject);
-  event.observed_at = at;
-  event.received_at = at;
-  event.clock = ClockDomain::controller;
-  return event;
-}
-
-/// `was_down`: it had been seen down before, so that other news of it is not another loss.
-Event node_event(const SchedulerNode& node, bool was_down, Instant at) {
-  Event event = scheduler_event(EventKind::node_seen, Subject::of_node(node.name), at);
-  event.fields = {{"state", printable(node.state_text, 128)},
-                  {"available", node.available ? "true" : "false"},
-                  {"drained", node.drained ? "true" : "false"},
-                  {"down", node.down ? "true" : "false"},
-                  {"was_down", was_down ? "true" : "false"},
-                  {"reason", printable(node.drain_reason, 512)},
-                  {"owner", printable(node.drain_owner, 128)},
-                  {"boot_time", to_text(node.boot_time)}};
-  event.id = make_event_id(event);
-  return event;
-}
-
 }  // namespace
-
-Event attempt_event(EventKind kind, const Attempt& attempt, Instant at) {
-  // The scheduler's own start and end times make the id of the same fact the same after a restart
-  // of the controller.
-  const Instant stated = kind == EventKind::attempt_started ? attempt.started_at : attempt.ended_at;
-  Event event = scheduler_event(kind, Subject::of_attempt(attempt.id), known(stated) ? stated : at);
-  event.received_at = at;
-  event.attempt = attempt.id;
-  if (known(stated)) event.clock = ClockDomain::scheduler;
-  event.fields = {{"nodes", join(attempt.nodes, ",")},
-                  {"user", printable(attempt.user, 256)},
-                  {"name", printable(attempt.name, 256)},
-                  {"state", std::string(to_text(attempt.state))},
-                  {"array_job", attempt.array_job},
-                  {"het_job", attempt.het_job},
-                  {"restartable", attempt.restartable ? "true" : "false"}};
-  if (attempt.exit_code) event.fields.emplace("exit_code", std::to_string(*attempt.exit_code));
-  event.id = make_event_id(event);
-  return event;
-}
 
 void SchedulerWatch::watch_attempts(const ClusterView& view, std::vector<Event>& events) {
   std::map<AttemptId, Attempt> seen;

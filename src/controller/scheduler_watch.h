@@ -32,6 +32,4 @@ class SchedulerWatch {
   Instant viewed_at_;
 };
 
-Event attempt_event(EventKind kind, const Attempt& attempt, Instant at);
-
 }  // namespace faultline

@@ -7,29 +7,12 @@
 #include "adapters/slurm/slurm_queries.h"
 #include "adapters/slurm/slurm_states.h"
 #include "base/text.h"
+#include "ingest/slurm_words.h"
 
 namespace faultline {
 namespace {
 
 constexpr Duration start_tolerance = std::chrono::seconds{1};
-
-/// "1:0" is an exit code, "0:9" a signal.
-std::int32_t exit_code_of(std::string_view text) {
-  const auto colon = text.find(':');
-  const auto code = parse_number<std::int32_t>(text.substr(0, colon)).value_or(0);
-  const auto signal = colon == std::string_view::npos
-                          ? 0
-                          : parse_number<std::int32_t>(text.substr(colon + 1)).value_or(0);
-  return signal > 0 && signal < 128 ? 128 + signal : code;
-}
-
-AttemptState state_of(std::string_view text) {
-  const auto word = text.substr(0, text.find(' '));  // "CANCELLED by 1000"
-  if (word == "REQUEUED") return AttemptState::requeued;
-  SlurmJob job;
-  apply_job_states({std::string(word)}, job);
-  return job.state;
-}
 
 const SlurmRecord* record_of(const Attempt& attempt, const std::vector<SlurmRecord>& records) {
   for (const auto& record : records) {
@@ -69,8 +52,9 @@ std::vector<SlurmRecord> parse_accounting(std::string_view text) {
   for (const auto line : split(text, '\n')) {
     const auto fields = split(line, '|');
     if (fields.size() != 5 || !slurm_job_id(fields[0])) continue;
-    SlurmRecord record{std::string(fields[0]), state_of(fields[1]), exit_code_of(fields[2]),
-                       instant_of(fields[3]), instant_of(fields[4])};
+    SlurmRecord record{std::string(fields[0]), slurm_record_state(fields[1]),
+                       slurm_exit_code(fields[2]).value_or(0), slurm_epoch(fields[3]),
+                       slurm_epoch(fields[4])};
     if (ended(record.state) && known(record.start) && known(record.end))
       records.push_back(std::move(record));
   }

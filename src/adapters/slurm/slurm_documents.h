@@ -17,8 +17,6 @@
 
 namespace faultline {
 
-inline constexpr std::size_t slurm_hosts_max = 65536;
-
 /// One record of squeue: a job, an array task, a component of a heterogeneous job, or the tail of
 /// an array that has not started (id is the array's own, array_tasks names the tasks).
 struct SlurmJob {

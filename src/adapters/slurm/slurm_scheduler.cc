@@ -8,6 +8,7 @@
 #include "adapters/slurm/slurm_states.h"
 #include "adapters/slurm/slurm_tie.h"
 #include "base/text.h"
+#include "ingest/slurm_words.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -76,7 +77,7 @@ Result<std::string> SlurmScheduler::daemon_id() {
     // "BOOT_TIME               = 1795987075", between other settings.
     if (!line.starts_with("BOOT_TIME ")) continue;
     const auto started = trim(line.substr(line.find('=') + 1));
-    if (known(instant_of(started))) return std::string(started);
+    if (known(slurm_epoch(started))) return std::string(started);
   }
   return Error{ErrorCode::corrupt, "`scontrol show config` says no BOOT_TIME"};
 }

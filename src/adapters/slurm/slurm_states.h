@@ -20,10 +20,4 @@ void apply_node_states(const std::vector<std::string>& words, SlurmNode& node);
 void apply_hold(std::int64_t priority, SlurmJob& job);
 std::int32_t exit_code_of_status(std::int64_t wait_status);
 
-/// Seconds since 1970, as SLURM_TIME_FORMAT=%s has it; "Unknown", "N/A" and 0 are not known.
-Instant instant_of(std::string_view seconds);
-
-/// "n[1-3]" to names; an unreadable list is empty.
-std::vector<std::string> hosts_of(std::string_view list);
-
 }  // namespace faultline

@@ -5,6 +5,7 @@
 #include "adapters/slurm/slurm_documents.h"
 #include "adapters/slurm/slurm_states.h"
 #include "base/text.h"
+#include "ingest/slurm_words.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -40,13 +41,13 @@ std::optional<SlurmJob> read_line(std::string_view line) {
   }
   apply_job_states({std::string(fields[2])}, job);
   job.user = printable(fields[5], 64);
-  job.excluded = hosts_of(fields[6]);
-  job.nodes = hosts_of(fields[7]);
-  job.start = instant_of(fields[8]);
-  job.end = instant_of(fields[9]);
+  job.excluded = slurm_hosts(fields[6]);
+  job.nodes = slurm_hosts(fields[7]);
+  job.start = slurm_epoch(fields[8]);
+  job.end = slurm_epoch(fields[9]);
   job.node_count = parse_number<std::uint32_t>(fields[10]).value_or(0);
   job.partitions = printable(fields[11], 256);
-  job.required = hosts_of(fields[12]);
+  job.required = slurm_hosts(fields[12]);
   const auto reason_at = static_cast<std::size_t>(fields[13].data() - line.data());
   job.reason = printable(line.substr(reason_at), 256);
   return job;
@@ -73,7 +74,7 @@ void read_columns(std::string_view line, std::vector<SlurmJob>& jobs) {
   apply_hold(parse_number<std::int64_t>(cut(line, 24)).value_or(1), job);
   if (const auto status = parse_number<std::int64_t>(cut(line, 8)))
     job.exit_code = exit_code_of_status(*status);
-  job.eligible = instant_of(cut(line, 24));
+  job.eligible = slurm_epoch(cut(line, 24));
   const auto comment = trim(line);
   if (comment != "(null)") job.admin_comment = printable(comment, 512);
 }
@@ -141,16 +142,9 @@ Result<std::vector<SlurmNode>> parse_nodes_text(std::string_view text, std::size
       if (left_out != nullptr && !trim(line).empty()) ++*left_out;
       continue;
     }
-    std::string state(value_of(line, "State"));
-    std::vector<std::string> words;
-    // "DOWN*+DRAIN": the star means that it does not respond.
-    const auto star = state.find('*');
-    if (star != std::string::npos) state.erase(star, 1);
-    for (const auto word : split(state, '+')) words.emplace_back(word);
-    if (star != std::string::npos) words.emplace_back("NOT_RESPONDING");
-    apply_node_states(words, result);
+    apply_node_states(slurm_node_words(value_of(line, "State")), result);
     node.partitions = list_of(value_of(line, "Partitions"));
-    node.boot_time = instant_of(value_of(line, "BootTime"));
+    node.boot_time = slurm_epoch(value_of(line, "BootTime"));
     result.features = list_of(value_of(line, "ActiveFeatures"));
     read_reason(line, node);
     nodes.push_back(std::move(result));
@@ -164,7 +158,7 @@ std::map<std::string, std::string> parse_topology(std::string_view text) {
   for (const auto line : split(text, '\n')) {
     if (value_of(line, "Level") != "0") continue;
     const auto name = value_of(line, "SwitchName");
-    for (auto& node : hosts_of(value_of(line, "Nodes")))
+    for (auto& node : slurm_hosts(value_of(line, "Nodes")))
       leaf_of.emplace(std::move(node), printable(name, 64));
   }
   return leaf_of;
@@ -176,7 +170,7 @@ std::vector<SlurmReservation> parse_reservations(std::string_view text) {
     SlurmReservation reservation;
     reservation.name = value_of(line, "ReservationName");
     if (reservation.name.empty()) continue;
-    reservation.nodes = hosts_of(value_of(line, "Nodes"));
+    reservation.nodes = slurm_hosts(value_of(line, "Nodes"));
     reservation.active = value_of(line, "State") == "ACTIVE";
     const auto flags = list_of(value_of(line, "Flags"));
     reservation.maintenance = std::find(flags.begin(), flags.end(), "MAINT") != flags.end();
