@@ -1,0 +1,51 @@
+// What people kept of Slurm's answers: any bytes are events or an error, names are names, and times
+// are after 1970. Input: a first byte '0' to '3' for the kind of document, the rest the document.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/check.h"
+#include "ingest/scontrol_show.h"
+#include "ingest/sinfo_reasons.h"
+#include "ingest/slurm_accounting.h"
+#include "tests/fuzz/record_checks.h"
+
+namespace {
+
+using namespace faultline;
+using Events = Result<std::vector<Event>>;
+
+Events text(std::string_view document, Counters& counters) {
+  return decode_slurm_accounting(document, fuzz_origin(), counters);
+}
+Events json(std::string_view document, Counters& counters) {
+  return decode_slurm_accounting_json(document, fuzz_origin(), counters);
+}
+Events scontrol(std::string_view document, Counters& counters) {
+  return decode_scontrol_show(document, fuzz_origin(), counters, fuzz_signatures());
+}
+Events sinfo(std::string_view document, Counters& counters) {
+  return decode_sinfo_reasons(document, fuzz_origin(), counters, fuzz_signatures());
+}
+
+}  // namespace
+
+/// Compiling takes seconds, which would count as those of the first input.
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+  fuzz_signatures();
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::array kinds = {text, json, scontrol, sinfo};
+  if (size == 0) return 0;
+  const std::string_view document(reinterpret_cast<const char*>(data) + 1, size - 1);
+  Counters counters;
+  const auto events =
+      kinds[static_cast<std::size_t>(data[0] - '0') % kinds.size()](document, counters);
+  if (!events) return 0;
+  for (const Event& event : *events) check_record_event(event, document.size());
+  return 0;
+}
