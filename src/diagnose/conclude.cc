@@ -129,7 +129,7 @@ void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Catalog& ca
   diagnosis.rule = verdict.rule.empty() ? verdict.detector : verdict.rule;
   diagnosis.subjects = {verdict.subject};
   diagnosis.confidence = verdict.confidence;
-  diagnosis.explanation = verdict.explanation;
+  diagnosis.explanation = trim(verdict.explanation);
   diagnosis.missing = verdict.missing;
   if (cause == nullptr) return;
   diagnosis.cause_class =

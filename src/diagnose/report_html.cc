@@ -46,7 +46,7 @@ table{border-collapse:collapse;width:100%}td{border-top:1px solid var(--line);pa
 td.place{font:13px ui-monospace,monospace;white-space:nowrap;color:var(--soft)}
 td.text{font:13px/1.45 ui-monospace,monospace;overflow-wrap:anywhere}
 .figure{overflow-x:auto}svg{min-width:560px}svg text{fill:var(--ink);font:12px system-ui,sans-serif}.grid{stroke:var(--line)}
-.first_cause{fill:var(--bad)}.evidence{fill:var(--mark)}.consequence{fill:var(--soft)}
+.first_cause,svg .label{fill:var(--bad)}.evidence{fill:var(--mark)}.consequence{fill:var(--soft)}
 article{border-bottom:1px solid var(--line);padding-bottom:1.5rem;margin-bottom:1.5rem}
 )";
 
@@ -75,7 +75,13 @@ class TimelineFigure {
       out += "<text x=\"" + std::to_string(left - 10) + "\" y=\"" + y +
              "\" dy=\"4\" text-anchor=\"end\">" + escaped(printable(name, 30)) + "</text>\n";
     }
-    for (std::size_t i = 0; i < entries_.size(); ++i) out += mark(i);
+    // The first cause lies on top of what stands at the same place.
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].role != TimelineRole::first_cause) out += mark(i);
+    }
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].role == TimelineRole::first_cause) out += mark(i) + label(i);
+    }
     const std::string y = std::to_string(height - 6);
     const std::string from = timed_ ? to_text(first_) : "first",
                       to = timed_ ? to_text(last_) : "last";
@@ -96,6 +102,15 @@ class TimelineFigure {
            std::to_string(left + x_of(i)) + "\" cy=\"" + std::to_string(y) + "\" r=\"" +
            (first ? "8" : "5") + "\"><title>" + escaped(to_text(entry.at)) + "  " +
            escaped(entry.what) + "  " + escaped(entry.place) + "</title></circle>\n";
+  }
+  [[nodiscard]] std::string label(std::size_t i) const {
+    const auto lane = lanes_.find(subject_words(entries_[i].subject));
+    if (lane == lanes_.end()) return {};
+    const int x = x_of(i), y = top + lane->second * lane_height + lane_height / 2;
+    const bool right = x > plot_width / 2;
+    return "<text class=\"label\" x=\"" + std::to_string(left + x + (right ? -14 : 14)) +
+           "\" y=\"" + std::to_string(y) + "\" dy=\"-5\"" + (right ? " text-anchor=\"end\"" : "") +
+           ">" + escaped(printable(entries_[i].what, 80)) + "</text>\n";
   }
   [[nodiscard]] int x_of(std::size_t i) const {
     const auto span = (last_ - first_).count();
