@@ -1,5 +1,6 @@
 #include "diagnose/file_decoder.h"
 
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "ingest/ib_state.h"
 #include "ingest/journal_export.h"
 #include "ingest/journal_json.h"
+#include "ingest/kubernetes_objects.h"
 #include "ingest/log_decoder.h"
 #include "ingest/nccl_inspector.h"
 #include "ingest/nccl_ras_json.h"
@@ -16,6 +18,9 @@
 #include "ingest/nvidia_bug_report.h"
 #include "ingest/nvidia_smi_text.h"
 #include "ingest/nvidia_smi_xml.h"
+#include "ingest/scontrol_show.h"
+#include "ingest/sinfo_reasons.h"
+#include "ingest/slurm_accounting.h"
 
 namespace faultline {
 
@@ -74,14 +79,14 @@ std::unique_ptr<FileDecoder> stream(Decoder decoder, Instant now) {
   return std::make_unique<Stream<Decoder>>(std::move(decoder), now);
 }
 
-using DecodeDocument = Result<std::vector<Event>> (*)(std::string_view document, const Origin&,
-                                                      Counters&);
+using DecodeDocument =
+    std::function<Result<std::vector<Event>>(std::string_view, const Origin&, Counters&)>;
 
 /// What can only be understood as a whole.
 class Document final : public FileDecoder {
  public:
   Document(DecodeDocument decode, Origin origin, Counters& counters)
-      : decode_(decode), origin_(std::move(origin)), counters_(counters) {}
+      : decode_(std::move(decode)), origin_(std::move(origin)), counters_(counters) {}
 
   std::vector<Event> feed(std::string_view bytes, std::uint64_t /*offset*/) override {
     too_long_ = too_long_ || text_.size() + bytes.size() > document_bytes_max;
@@ -133,8 +138,17 @@ Result<std::vector<Event>> decode_smi_xml(std::string_view text, const Origin& o
   return decode_nvidia_smi_xml(text, origin, counters);
 }
 
+/// For documents whose texts (a node's reason, a pod's event) may hit a signature.
+template <class Decode>
+DecodeDocument with_signatures(Decode decode, const LogDatabases& databases) {
+  return [decode, signatures = databases.of(EventSource::scheduler)](
+             std::string_view text, const Origin& origin, Counters& counters) {
+    return decode(text, origin, counters, signatures);
+  };
+}
+
 std::unique_ptr<FileDecoder> document(DecodeDocument decode, Origin origin, Counters& counters) {
-  return std::make_unique<Document>(decode, std::move(origin), counters);
+  return std::make_unique<Document>(std::move(decode), std::move(origin), counters);
 }
 
 }  // namespace
@@ -143,6 +157,7 @@ std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile
                                                const LogDatabases& databases, Counters& counters,
                                                Instant now, bool large) {
   const Origin node = origin_of(file, EventSource::kernel_log);
+  const Origin answer = origin_of(file, EventSource::scheduler);
   const Origin trace = origin_of(file, EventSource::collective_trace);
   switch (kind) {
     case ContentKind::kernel_log:
@@ -174,8 +189,20 @@ std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile
     case ContentKind::nccl_inspector: return stream(NcclInspectorDecoder(trace, counters), now);
     case ContentKind::nccl_ras_json: return stream(NcclRasJsonDecoder(trace, counters), now);
     case ContentKind::nccl_ras_text: return stream(NcclRasTextDecoder(trace, counters), now);
-    default: return nullptr;
+    case ContentKind::sacct_parsable: return document(decode_slurm_accounting, answer, counters);
+    case ContentKind::sacct_json: return document(decode_slurm_accounting_json, answer, counters);
+    case ContentKind::scontrol_show:
+      return document(with_signatures(decode_scontrol_show, databases), answer, counters);
+    case ContentKind::sinfo_reasons:
+      return document(with_signatures(decode_sinfo_reasons, databases), answer, counters);
+    case ContentKind::kubernetes_json:
+      return document(with_signatures(decode_kubernetes_json, databases), answer, counters);
+    case ContentKind::kubernetes_yaml:
+      return document(with_signatures(decode_kubernetes_yaml, databases), answer, counters);
+    case ContentKind::empty:
+    case ContentKind::binary: break;
   }
+  return nullptr;
 }
 
 }  // namespace faultline
