@@ -1,11 +1,8 @@
 // How NCCL's logs, its RAS and its Inspector name the same things.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace faultline {
 
@@ -16,9 +13,5 @@ std::string communicator_name(std::string_view hash);
 /// NCCL writes a GPU's address as one hexadecimal number, "b7000" for 0000:b7:00.0, or as an
 /// address. The canonical address, "" if it is neither.
 std::string bus_address(std::string_view bus_id);
-
-/// "0-3,8", "0-28:4" (every fourth): `ranks`, sorted and without repetition, in texts of at most
-/// `bytes_max` each.
-std::vector<std::string> rank_ranges(const std::vector<std::int32_t>& ranks, std::size_t bytes_max);
 
 }  // namespace faultline

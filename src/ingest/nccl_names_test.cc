@@ -5,8 +5,6 @@
 namespace faultline {
 namespace {
 
-using Texts = std::vector<std::string>;
-
 TEST(NcclNames, OneSpellingForACommunicator) {
   EXPECT_EQ(communicator_name("0xae94423cfbb2ef4a"), "0xae94423cfbb2ef4a");
   EXPECT_EQ(communicator_name("00e62dedaa97644a"), "0xe62dedaa97644a");
@@ -24,15 +22,6 @@ TEST(NcclNames, ReadsAGpusAddress) {
   for (const char* none :
        {"", "0", "xyz", "ffffffffffffffff", "b7ff0", "b7:zz", "ffffffffffffffffff"})
     EXPECT_EQ(bus_address(none), "") << none;
-}
-
-TEST(NcclNames, WritesRanksAsRanges) {
-  EXPECT_EQ(rank_ranges({}, 100), Texts{});
-  EXPECT_EQ(rank_ranges({7}, 100), Texts{"7"});
-  EXPECT_EQ(rank_ranges({0, 1, 2, 3, 8}, 100), Texts{"0-3,8"});
-  EXPECT_EQ(rank_ranges({0, 4, 8, 12}, 100), Texts{"0-12:4"});
-  EXPECT_EQ(rank_ranges({3, 9}, 100), Texts{"3,9"});
-  EXPECT_EQ(rank_ranges({1, 5, 70}, 4), (Texts{"1,5", "70"}));
 }
 
 }  // namespace

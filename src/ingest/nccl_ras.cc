@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "ingest/nccl_names.h"
+#include "ingest/rank_ranges.h"
 #include "model/names.h"
 
 namespace faultline {

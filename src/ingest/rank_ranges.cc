@@ -5,14 +5,14 @@
 namespace faultline {
 namespace {
 
-/// How many ranks at the front are equally far apart, each above the one before; 1 if no two are.
+/// How many ranks at the front are equally far apart, each above the one before. Two ranks are two
+/// ranks and no pattern.
 std::size_t run_length(std::span<const std::int32_t> ranks) {
   if (ranks.size() < 2 || ranks[1] <= ranks[0]) return 1;
   const std::int64_t step = std::int64_t{ranks[1]} - ranks[0];
   std::size_t length = 2;
   while (length < ranks.size() && std::int64_t{ranks[length]} - ranks[length - 1] == step) ++length;
-  // Two ranks that are not neighbours are told sooner one by one.
-  return length == 2 && step > 1 ? 1 : length;
+  return length == 2 ? 1 : length;
 }
 
 std::string run_text(std::span<const std::int32_t> run) {

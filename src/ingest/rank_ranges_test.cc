@@ -14,7 +14,8 @@ std::string ranges(const std::vector<std::int32_t>& ranks, std::size_t bytes_max
 TEST(RankRangesTest, RunsAndStrides) {
   EXPECT_EQ(ranges({}), "");
   EXPECT_EQ(ranges({7}), "7");
-  EXPECT_EQ(ranges({0, 1}), "0-1");
+  EXPECT_EQ(ranges({0, 1}), "0,1");
+  EXPECT_EQ(ranges({0, 1, 2}), "0-2");
   EXPECT_EQ(ranges({0, 4}), "0,4");
   EXPECT_EQ(ranges({0, 4, 8}), "0-8:4");
   EXPECT_EQ(ranges({0, 1, 2, 3, 8, 16, 24, 25}), "0-3,8-24:8,25");
