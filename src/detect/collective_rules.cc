@@ -15,7 +15,7 @@ namespace {
 
 // A rank says that its collective timed out, or passes on that another one said so. The counters
 // alone ("c10d.lastwork") are also printed when a peer has gone.
-constexpr std::string_view timeout_signature = "c10d.timeout";
+constexpr std::string_view timeout_signature = collective_timeout_signature;
 constexpr std::string_view passed_on_signature = "c10d.dumpsignal";
 
 constexpr std::size_t named_suspects_max = 4;  // more than this is no longer a suspicion of anybody

@@ -100,6 +100,8 @@ std::string normalised(std::string_view line);
 
 /// The line by which a training says that it is done.
 inline constexpr std::string_view finished_signature = "training.finished";
+/// A rank says itself that its collective timed out.
+inline constexpr std::string_view collective_timeout_signature = "c10d.timeout";
 /// Any exception that no other signature knows.
 inline constexpr std::string_view exception_signature = "python.exception";
 

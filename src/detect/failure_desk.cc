@@ -156,8 +156,7 @@ void FailureDesk::observe_attempt(const Event& event) {
   if (job_line && !open_.contains(record->id))
     lines.window.forget_before(learnt_at(event) - running_lines_span);
   const bool is_news = (job_line && lines.window.add(event, may_be_root(event))) ||
-                       lines.operations.add(event) ||
-                       event.kind == EventKind::attempt_ended ||
+                       lines.operations.add(event) || event.kind == EventKind::attempt_ended ||
                        event.kind == EventKind::rank_exited;
   lines.news = lines.news || is_news;
   if (event.kind == EventKind::attempt_ended || failing_of(*record) != nullptr)

@@ -160,6 +160,16 @@ Explanation explain_inside(const StuckFinding& finding, const FailureCase& failu
   return explanation;
 }
 
+/// Ranks that printed that a collective of theirs timed out.
+std::set<std::int32_t> said_waiting(const FailureCase& failure) {
+  std::set<std::int32_t> ranks;
+  for (const JobLine& line : failure.lines) {
+    if (line.rank >= 0 && line.signature->id == collective_timeout_signature)
+      ranks.insert(line.rank);
+  }
+  return ranks;
+}
+
 Explanation explain_finding(const StuckFinding& finding, const FailureCase& failure) {
   switch (finding.kind) {
     case StuckKind::mismatch: return explain_mismatch(finding, failure);
@@ -174,7 +184,7 @@ Explanation explain_finding(const StuckFinding& finding, const FailureCase& fail
 }  // namespace
 
 std::optional<Explanation> rule_stuck_operation(const FailureCase& failure) {
-  const auto finding = find_stuck_operation(failure.operations);
+  const auto finding = find_stuck_operation(failure.operations, said_waiting(failure));
   if (!finding) return std::nullopt;
   Explanation explanation = explain_finding(*finding, failure);
   if (!finding->unread.empty() && finding->kind != StuckKind::no_trace)

@@ -24,7 +24,8 @@ struct Meeting {
 
 class WaitGraph {
  public:
-  explicit WaitGraph(const OperationBoard& board) : board_(board) {
+  WaitGraph(const OperationBoard& board, const std::set<std::int32_t>& said_waiting)
+      : board_(board), said_waiting_(said_waiting) {
     for (const auto& [rank, trace] : board.traces()) add_rank(rank, *trace);
     for (Meeting& meeting : meetings_) complete(meeting);
     for (std::size_t i = 0; i < meetings_.size(); ++i) {
@@ -70,6 +71,7 @@ class WaitGraph {
                               Members members) const;
 
   const OperationBoard& board_;
+  const std::set<std::int32_t>& said_waiting_;
   std::vector<Meeting> meetings_;
   std::map<std::pair<LaneKey, std::int64_t>, std::size_t> index_;
   MeetingsOfRank waits_in_;  // the meetings that a rank is in, by number
@@ -169,7 +171,7 @@ void WaitGraph::place(Meeting& meeting, std::int32_t rank, const LaneKey& key,
     return;
   }
   if (trace == nullptr) {
-    meeting.unread.insert(rank);
+    if (!said_waiting_.contains(rank)) meeting.unread.insert(rank);
     return;
   }
   const Lane* lane = trace->lane(key);
@@ -362,8 +364,9 @@ std::optional<StuckFinding> inside(const WaitGraph& graph, const OperationBoard&
 
 }  // namespace
 
-std::optional<StuckFinding> find_stuck_operation(const OperationBoard& board) {
-  const WaitGraph graph(board);
+std::optional<StuckFinding> find_stuck_operation(const OperationBoard& board,
+                                                 const std::set<std::int32_t>& said_waiting) {
+  const WaitGraph graph(board, said_waiting);
   if (graph.meetings().empty()) return std::nullopt;
   auto finding = mismatch(graph, board);
   if (!finding) finding = not_joined(graph, board);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,10 @@ struct StuckFinding {
   std::vector<const Event*> evidence;  // one operation of each side, `last` among them
 };
 
-/// The one finding that explains the most; nullopt if no rank waits in anything.
-std::optional<StuckFinding> find_stuck_operation(const OperationBoard& board);
+/// The one finding that explains the most; nullopt if no rank waits in anything. `said_waiting`:
+/// ranks that were heard to wait in a collective elsewhere than in a trace; without one of their
+/// own they are victims, too.
+std::optional<StuckFinding> find_stuck_operation(const OperationBoard& board,
+                                                 const std::set<std::int32_t>& said_waiting = {});
 
 }  // namespace faultline
