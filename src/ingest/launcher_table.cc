@@ -8,7 +8,10 @@
 namespace faultline {
 namespace {
 
-constexpr std::string_view first_failure_title = "Root Cause (first observed failure)";
+/// The second is that of PyTorch 1.9.
+constexpr std::string_view first_failure_titles[] = {"Root Cause (first observed failure):",
+                                                     "Root Cause:"};
+constexpr std::size_t time_bytes = 19;  // "2026-11-29_19:50:25"
 
 /// The number at the start of `text`, with its sign; "" if there is none.
 std::string number_at_start(std::string_view text) {
@@ -29,7 +32,9 @@ void set(Fields& fields, std::string_view name, std::string value) {
 }
 
 void read_row(std::string_view name, std::string_view value, Fields& entry) {
-  if (name == "rank") {
+  if (name == "time") {
+    set(entry, "time", std::string(trim(value).substr(0, time_bytes)));
+  } else if (name == "rank") {
     set(entry, "rank", number_at_start(value));
     set(entry, "local_rank", number_after(value, "local_rank: "));
   } else if (name == "exitcode") {
@@ -49,7 +54,9 @@ bool is_table_row(const Event& event) {
 bool LauncherTable::take(Event& event) {
   const auto name = event.field("field");
   if (name == "time") entry_.clear();  // the first row of an entry
-  if (name != "traceback") {
+  const bool last = name == "traceback" || name == "msg";
+  // "msg: ..." is what any program may print.
+  if (!last || (name == "msg" && !entry_.contains("exit_code"))) {
     read_row(name, event.field("value"), entry_);
     return true;
   }
@@ -61,8 +68,17 @@ bool LauncherTable::take(Event& event) {
   return false;
 }
 
+std::string table_time(const Event& event) {
+  std::string time(event.field("time"));
+  if (time.size() != time_bytes || time[10] != '_') return {};
+  time[10] = 'T';
+  return time;
+}
+
 void LauncherTable::pass(std::string_view body) {
-  if (body.find(first_failure_title) != std::string_view::npos) {
+  const auto title = trim(body);
+  for (const auto first_failure : first_failure_titles) {
+    if (!title.ends_with(first_failure)) continue;
     next_is_first_ = true;
     entry_.clear();
   }

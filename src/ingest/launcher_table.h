@@ -1,6 +1,6 @@
-// torchrun's table of failures: an entry for each process, with "time", "host", "rank", "exitcode"
-// and "traceback" on lines of their own. Alone they say nothing; together they say which rank ended
-// how.
+// torchrun's table of failures, one of each node's agent: an entry for each process, with "time",
+// "host", "rank", "exitcode" and "traceback" on lines of their own. Alone they say nothing;
+// together they say which rank ended how.
 #pragma once
 
 #include <string>
@@ -14,9 +14,10 @@ namespace faultline {
 class LauncherTable {
  public:
   /// For the event of a row, which has fields `field` and `value`. The last row of an entry,
-  /// "traceback", gets what the rows before it said: `rank`, `local_rank`, `host` (not
-  /// "localhost"), `exit_code`, `pid`, and `first_failure` = "1" for the entry that the launcher
-  /// calls the root cause. True if the event is told by that row and must not be given.
+  /// "traceback" ("msg" in PyTorch 1.9), gets what the rows before it said: `time`, `rank`,
+  /// `local_rank`, `host` (not "localhost"), `exit_code`, `pid`, and `first_failure` = "1" for the
+  /// entry that the launcher calls the root cause. True if the event is told by that row and must
+  /// not be given.
   bool take(Event& event);
 
   /// For every other line that hit.
@@ -29,5 +30,10 @@ class LauncherTable {
 
 /// True if the event is a row of such a table.
 bool is_table_row(const Event& event);
+
+/// "2026-11-29_19:50:25", when the launcher saw a worker fail, as other times are written:
+/// "2026-11-29T19:50:25"; "" if the event says none. Every agent prints a table of its own node, so
+/// that these times alone put the tables of a job in order.
+std::string table_time(const Event& event);
 
 }  // namespace faultline

@@ -109,6 +109,7 @@ class LogDecoder::Impl {
 
   Event make_event(const Hit& hit, const LinePrefix& prefix, const std::string& text);
   void add_time(const LinePrefix& prefix, Event& event);
+  void date_row(Event& event);
   void add_gpu(Event& event, const Signature& signature, std::uint64_t line);
   void report_gap(GapReason why, std::uint64_t lines, std::uint64_t bytes);
   void report_count(GapCount& count, std::uint64_t lines, std::uint64_t bytes, bool at_once);
@@ -258,6 +259,7 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
   if (kernel()) add_gpu(event, *hit.signature, line);
   if (is_table_row(event)) {
     if (table_.take(event)) return;
+    date_row(event);
   } else {
     table_.pass(body);
   }
@@ -374,6 +376,17 @@ void LogDecoder::Impl::add_time(const LinePrefix& prefix, Event& event) {
     add_field(event.fields, "kernel_us",
               std::to_string(*since_boot / std::chrono::microseconds{1}));
   }
+}
+
+/// The time in a row of a launcher's table is when the worker failed, not when the table was
+/// printed.
+void LogDecoder::Impl::date_row(Event& event) {
+  const std::string time = table_time(event);
+  if (time.empty()) return;
+  LinePrefix dated;
+  dated.time_form = TimeForm::iso;
+  dated.time = time;
+  add_time(dated, event);
 }
 
 /// The GPU that a line does not name, and what is known of the card.

@@ -157,8 +157,10 @@ TEST_F(LogDecoderTest, TorchrunsTableIsAnEventForEachProcess) {
   }
   EXPECT_EQ(out,
             (Texts{"elastic.sig.teardown rank:123#0/0@n1 -15 ",
-                   "elastic.sig.teardown rank:123#0/8@n2 -15 ", "elastic.entry rank:123#0/1@n1 1 ",
+                   "elastic.sig.teardown rank:123#0/8@n2 -15 ", "elastic.row rank:123#0/1@n1 1 ",
                    "elastic.root job:123  ", "elastic.sig.kill rank:123#0/9@n2 -9 1"}));
+  EXPECT_EQ(to_text(events.at(2).observed_at), "2026-03-01T11:50:25.000000Z")
+      << "each row says when: that puts the tables of all agents in order";
 }
 
 TEST_F(LogDecoderTest, ALineAboutSeveralNodesIsAnEventForEach) {
