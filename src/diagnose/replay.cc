@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "detect/detectors.h"
+#include "diagnose/clock_skew.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -151,6 +152,7 @@ Replay replay_run(const Catalog& catalog, const AttemptId& attempt, std::vector<
   Replay replay;
   replay.attempt = attempt;
   replay.events = std::move(events);
+  correct_clocks(replay.events, estimate_clock_skew(replay.events));
   replay.ended_at = place_in_time(replay.events, fallback);
   replay.failed = std::any_of(replay.events.begin(), replay.events.end(),
                               [&](const Event& event) { return says_failure(event, catalog); });
