@@ -129,8 +129,9 @@ bool is_ib_report(const ContentLines& lines) {
          count_starting(lines, {"-I-", "-W-", "-E-"}) >= 1;
 }
 
-/// The answer of NCCL's RAS thread, with or without the words of its protocol before it.
+/// The answer of NCCL's RAS thread, or the lines of its monitor.
 bool is_nccl_ras(const ContentLines& lines) {
+  if (has_word(first(lines, 1), "] PEER_") && has_word(first(lines, 1), ": Process ")) return true;
   const auto top = first(lines, 40);
   const auto summary = std::find(top.begin(), top.end(), "Job summary"sv);
   return summary != top.end() && summary + 1 != top.end() && (summary + 1)->starts_with("====") &&
@@ -162,7 +163,9 @@ bool is_sacct_header(const std::vector<std::string_view>& fields) {
   const auto known = [](std::string_view field) {
     return contains(sacct_columns, to_lower(field));
   };
-  return fields.size() >= 2 && std::count_if(fields.begin(), fields.end(), known) >= 2 &&
+  const auto is_id = [](std::string_view field) { return to_lower(field).starts_with("jobid"); };
+  return std::any_of(fields.begin(), fields.end(), is_id) &&
+         std::count_if(fields.begin(), fields.end(), known) >= 2 &&
          std::all_of(fields.begin(), fields.end(), [](std::string_view field) {
            return std::all_of(field.begin(), field.end(), is_letter);
          });

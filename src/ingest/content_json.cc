@@ -87,7 +87,9 @@ bool is_inspector(const Keys& keys) {
          keys.count(2, {"id", "rank", "n_ranks", "nnodes"}) >= 2;
 }
 
+/// A report of the whole job, or what a monitor says of one process.
 bool is_ras(const Keys& keys) {
+  if (keys.count(1, {"group", "event", "peer"}) == 3) return keys.has(2, "cuda_devs");
   return keys.has(1, "communicators") &&
          (keys.count(3, {"hash", "secondary_hash", "size", "ranks", "ranks_count",
                          "missing_ranks_count"}) >= 2 ||

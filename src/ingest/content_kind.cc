@@ -14,6 +14,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::size_t lines_max = 1000;  // as many say as much as all of them
+constexpr std::size_t preamble_lines_max = 5;
 constexpr std::size_t lines_enough = 20;
 constexpr std::size_t journal_record_bytes = 4096;  // its first fields lie within
 constexpr std::size_t null_run_bytes = 8;
@@ -99,13 +100,35 @@ ContentLines lines_of(std::string_view text) {
   return lines;
 }
 
+/// The command that somebody typed, or the words of a protocol before an answer.
+bool is_preamble(std::string_view line) {
+  const auto starts = {"$ "sv, "# "sv, "SERVER PROTOCOL "sv, "RAS Monitor Mode"sv};
+  const auto prompts = {"]$ "sv, "]# "sv, ":~$ "sv, ":~# "sv};
+  return line == "OK" ||
+         std::any_of(starts.begin(), starts.end(),
+                     [&](std::string_view start) { return line.starts_with(start); }) ||
+         std::any_of(prompts.begin(), prompts.end(), [&](std::string_view prompt) {
+           return line.find(prompt) != std::string_view::npos;
+         });
+}
+
+std::string_view without_preamble(std::string_view text) {
+  for (std::size_t i = 0; i < preamble_lines_max; ++i) {
+    const auto start = std::min(text.find_first_not_of(" \t\r\n\x1e"), text.size());
+    const auto line = text.substr(start, text.find_first_of("\r\n", start) - start);
+    if (!is_preamble(line)) break;
+    text.remove_prefix(start + line.size());
+  }
+  return text;
+}
+
 ContentKind text_kind(std::string_view text) {
-  const auto start = text.find_first_not_of(" \t\r\n\x1e");
+  const auto answer = without_preamble(text);
+  const auto start = answer.find_first_not_of(" \t\r\n\x1e");
   if (start == std::string_view::npos) return ContentKind::job_log;
-  if (const auto json = json_kind(text.substr(start)); json) return *json;
-  const ContentLines lines = lines_of(text);
-  if (const auto headed = headed_kind(lines); headed) return *headed;
-  return line_log_kind(lines);
+  if (const auto json = json_kind(answer.substr(start)); json) return *json;
+  if (const auto headed = headed_kind(lines_of(answer)); headed) return *headed;
+  return line_log_kind(lines_of(text));
 }
 
 ContentKind narrow_kind(std::string_view head) {
