@@ -91,14 +91,14 @@ void GpuReport::begin_gpu(std::string_view pci_address, const Place& place) {
     counters_.add("ingest_gpu_report_too_many_total");
     return;
   }
-  gpu_.emplace();
+  gpu_ = std::make_unique<Gpu>();
   gpu_->address = canonical_pci(pci_address);
   gpu_->begins = raw(place);
 }
 
 void GpuReport::read(std::string_view section, std::string_view key, std::string_view value,
                      const Place& place) {
-  if (!gpu_) return;
+  if (gpu_ == nullptr) return;
   if (is_error_word(value)) {
     ++gpu_->unreadable;
     gpu_->lost = gpu_->lost || says_lost(value);
@@ -208,7 +208,7 @@ void GpuReport::bad(std::string name, std::string value, const Place& place) {
 }
 
 void GpuReport::end_gpu() {
-  if (!gpu_) return;
+  if (gpu_ == nullptr) return;
   const Gpu gpu = std::move(*gpu_);
   gpu_.reset();
   if (!gpu.uuid.empty() || !gpu.serial.empty()) {
@@ -235,7 +235,7 @@ void GpuReport::end_gpu() {
 void GpuReport::unreachable(std::string_view pci_address, std::string_view why,
                             const Place& place) {
   begin_gpu(pci_address, place);
-  if (!gpu_) return;
+  if (gpu_ == nullptr) return;
   bad("missing", "1", place);
   bad("error", printable(why, why_bytes_max), place);
   end_gpu();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -81,7 +82,7 @@ class GpuReport {
   Origin origin_;
   Counters& counters_;
   Instant at_;
-  std::optional<Gpu> gpu_;
+  std::unique_ptr<Gpu> gpu_;  // that was begun and not ended
   std::size_t index_ = 0;
   std::vector<Event> events_;
 };

@@ -276,6 +276,52 @@ TEST(NvidiaSmiText, AGpuThatCannotBeAsked) {
   EXPECT_TRUE(decode_text("Unable to determine the device handle for\n").empty());
 }
 
+TEST(NvidiaSmiText, ReadsTheTable) {
+  const std::string table =
+      "Tue Nov 17 10:22:31 2026       \n"
+      "+-----------------------------------------------------------------------------------------+"
+      "\n"
+      "| NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     "
+      "|\n"
+      "|-----------------------------------------+------------------------+----------------------+"
+      "\n"
+      "| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC "
+      "|\n"
+      "|=========================================+========================+======================|"
+      "\n"
+      "|   0  NVIDIA H100 80GB HBM3          On  |   00000000:07:00.0 Off |                    0 "
+      "|\n"
+      "| N/A   31C    P0             69W /  700W |       1MiB /  81559MiB |      0%      Default "
+      "|\n"
+      "|                                         |                        |             Disabled "
+      "|\n"
+      "+-----------------------------------------+------------------------+----------------------+"
+      "\n"
+      "|   1  NVIDIA H100 80GB HBM3          On  |   00000000:3B:00.0 Off |                    2 "
+      "|\n"
+      "| N/A   31C    P0             69W /  700W |       1MiB /  81559MiB |      0%      Default "
+      "|\n"
+      "+-----------------------------------------+------------------------+----------------------+"
+      "\n"
+      "|   2  NVIDIA H100 80GB HBM3          On  |   00000000:5E:00.0 Off |                 ERR! "
+      "|\n"
+      "|ERR!  ERR! ERR!             ERR! /  ERR! |       1MiB /  81559MiB |    ERR!      Default "
+      "|\n"
+      "+-----------------------------------------+------------------------+----------------------+"
+      "\n"
+      "| Processes:                                                                              "
+      "|\n"
+      "|    0   N/A  N/A      4711      C   python ERR!                                 512MiB   "
+      "|\n"
+      "+-----------------------------------------------------------------------------------------+"
+      "\n";
+  const auto events = decode_text(table);
+  EXPECT_EQ(briefs(events), (Texts{"gpu_sample gpu:n3/0000:3b:00.0 ecc_uncorrected_new=2",
+                                   "gpu_sample gpu:n3/0000:5e:00.0 unreadable=2"}))
+      << "it names no card, only its place";
+  EXPECT_EQ(to_text(events[0].observed_at), "2026-11-17T10:22:31.000000Z");
+}
+
 TEST(NvidiaSmiText, CountsTheGpusOfEachReport) {
   const std::string two = std::string(head) + gpu("00000000:3B:00.0", "") +
                           gpu("00000000:5E:00.0", "") + std::string(head) +

@@ -1,8 +1,10 @@
 #include "ingest/nvidia_smi_text.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
+#include "ingest/time_shape.h"
 
 namespace faultline {
 namespace {
@@ -16,6 +18,14 @@ std::pair<std::string_view, std::string_view> key_and_value(std::string_view tex
   const auto colon = text.find(" :");
   if (colon == std::string_view::npos) return {trim(text), {}};
   return {trim(text.substr(0, colon)), trim(text.substr(colon + 2))};
+}
+
+std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
+
+/// "Tue Nov 17 10:22:31 2026", the line above the table.
+bool is_time(std::string_view text) {
+  TextCursor cursor(text);
+  return take_ctime(cursor) && cursor.done();
 }
 
 }  // namespace
@@ -39,19 +49,41 @@ void NvidiaSmiTextDecoder::take_line(const Line& line) {
     in_gpu_ = false;
     return report_.begin_report();
   }
-  if (take_unreachable(line.text, place)) return;
+  if (take_unreachable(line.text, place) || take_table_row(trim(line.text), place)) return;
   const auto [key, value] = key_and_value(line.text);
   if (indent == 0) {
     levels_.clear();
     in_gpu_ = key.starts_with(gpu_head) && value.empty();
     if (in_gpu_) report_.begin_gpu(key.substr(gpu_head.size()), place);
     if (key == "Timestamp") report_.set_time(value);
+    if (is_time(trim(line.text))) {
+      report_.begin_report();
+      report_.set_time(trim(line.text));
+    }
     return;
   }
   if (!in_gpu_) return;
   while (!levels_.empty() && levels_.back().indent >= indent) levels_.pop_back();
   if (!value.empty()) report_.read(section(), report_key(key), value, place);
   if (levels_.size() < levels_max) levels_.push_back({indent, report_key(key)});
+}
+
+/// "|   3  NVIDIA H100 80GB HBM3  On  |   00000000:B7:00.0 Off |                    0 |", then a
+/// row or two of readings, then a line of dashes.
+bool NvidiaSmiTextDecoder::take_table_row(std::string_view text, const GpuReport::Place& place) {
+  if (text.starts_with('+') && std::exchange(in_table_, false)) report_.end_gpu();
+  if (!text.starts_with('|')) return false;
+  in_gpu_ = false;
+  const auto cells = split(text, '|');  // one before the first and one after the last bar
+  const std::string_view address = cells.size() == 5 ? first_word(trim(cells[2])) : "";
+  if (address.find(':') != std::string_view::npos && address.find('.') != std::string_view::npos) {
+    report_.begin_gpu(address, place);
+    in_table_ = true;
+    report_.read("ecc_errors/volatile", "total_uncorrectable", trim(cells[3]), place);
+  } else if (in_table_ && text.find("ERR!") != std::string_view::npos) {
+    report_.read("table", "row", "ERR!", place);
+  }
+  return true;
 }
 
 /// "Unable to determine the device handle for GPU 0000:CB:00.0: Unknown Error"; with and without

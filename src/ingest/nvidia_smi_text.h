@@ -1,5 +1,7 @@
 // `nvidia-smi -q` -> events. Its lines are "key : value", and sections by their indentation;
-// drivers from 470 to 590 differ in names and sections (gpu_report.h), not in that.
+// drivers from 470 to 590 differ in names and sections (gpu_report.h), not in that. Of the table
+// that `nvidia-smi` alone prints, the addresses, the uncorrectable errors since the driver was
+// loaded and "ERR!" are read.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,7 @@ class NvidiaSmiTextDecoder {
     std::string key;
   };
   void take_line(const Line& line);
+  bool take_table_row(std::string_view text, const GpuReport::Place& place);
   bool take_unreachable(std::string_view text, const GpuReport::Place& place);
   [[nodiscard]] std::string section() const;
 
@@ -36,6 +39,7 @@ class NvidiaSmiTextDecoder {
   GpuReport report_;
   std::vector<Level> levels_;  // the keys above the line, those of the GPU alone
   bool in_gpu_ = false;
+  bool in_table_ = false;  // in the rows of one of its GPUs
 };
 
 }  // namespace faultline
