@@ -84,11 +84,11 @@ void JournalExportDecoder::end_line(Instant now) {
   }
   if (line_.empty()) return end_record(now);
   const auto equals = line_.find('=');
-  field_ = record_.field(std::string_view(line_).substr(0, equals));
+  field_ = JournalRecord::field(std::string_view(line_).substr(0, equals));
   if (equals == std::string::npos) {
     expect_ = Expect::size;
-  } else if (field_ != nullptr && field_->empty()) {
-    *field_ = line_.substr(equals + 1);
+  } else if (field_ != nullptr && (record_.*field_).empty()) {
+    record_.*field_ = line_.substr(equals + 1);
   }
 }
 
@@ -108,7 +108,8 @@ std::size_t JournalExportDecoder::take_size(std::string_view bytes) {
 
 std::size_t JournalExportDecoder::take_data(std::string_view bytes) {
   const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), data_left_));
-  if (field_ != nullptr) append_up_to(*field_, bytes.substr(0, taken), journal_message_bytes_max);
+  if (field_ != nullptr)
+    append_up_to(record_.*field_, bytes.substr(0, taken), journal_message_bytes_max);
   data_left_ -= taken;
   if (data_left_ == 0) expect_ = Expect::line_end;
   return taken;

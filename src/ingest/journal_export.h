@@ -40,10 +40,10 @@ class JournalExportDecoder {
   Counters& counters_;
   RecordLines lines_;
   Expect expect_ = Expect::line;
-  std::string line_;              // of the unfinished line, what is kept of it
-  std::string size_;              // of the eight bytes, those that came
-  std::uint64_t data_left_ = 0;   // of the value
-  std::string* field_ = nullptr;  // where the value goes
+  std::string line_;                             // of the unfinished line, what is kept of it
+  std::string size_;                             // of the eight bytes, those that came
+  std::uint64_t data_left_ = 0;                  // of the value
+  std::string JournalRecord::*field_ = nullptr;  // where the value goes
   JournalRecord record_;
   bool in_record_ = false;
   std::uint64_t at_ = 0;

@@ -64,7 +64,7 @@ void JournalJsonDecoder::take_record(std::string_view text, std::uint64_t offset
   JournalRecord record;
   record.offset = offset;
   for (const auto& [name, value] : parsed->items()) {
-    if (std::string* const field = record.field(name)) *field = text_of(value);
+    if (const auto field = JournalRecord::field(name)) record.*field = text_of(value);
     if (name == "MESSAGE" && value.is_null()) counters_.add("ingest_journal_null_messages_total");
   }
   add_journal_record(record, now, lines_, counters_);

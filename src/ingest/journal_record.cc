@@ -59,18 +59,19 @@ std::string head_of(const JournalRecord& record, std::string_view program) {
 
 }  // namespace
 
-std::string* JournalRecord::field(std::string_view name) {
-  const std::array<std::pair<std::string_view, std::string*>, 9> fields = {{
-      {"MESSAGE", &message},
-      {"_TRANSPORT", &transport},
-      {"SYSLOG_IDENTIFIER", &identifier},
-      {"_COMM", &command},
-      {"_SYSTEMD_UNIT", &unit},
-      {"_HOSTNAME", &host},
-      {"_BOOT_ID", &boot_id},
-      {"__REALTIME_TIMESTAMP", &realtime_us},
-      {"_SOURCE_MONOTONIC_TIMESTAMP", &source_monotonic_us},
-  }};
+std::string JournalRecord::*JournalRecord::field(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, std::string JournalRecord::*>, 9> fields =
+      {{
+          {"MESSAGE", &JournalRecord::message},
+          {"_TRANSPORT", &JournalRecord::transport},
+          {"SYSLOG_IDENTIFIER", &JournalRecord::identifier},
+          {"_COMM", &JournalRecord::command},
+          {"_SYSTEMD_UNIT", &JournalRecord::unit},
+          {"_HOSTNAME", &JournalRecord::host},
+          {"_BOOT_ID", &JournalRecord::boot_id},
+          {"__REALTIME_TIMESTAMP", &JournalRecord::realtime_us},
+          {"_SOURCE_MONOTONIC_TIMESTAMP", &JournalRecord::source_monotonic_us},
+      }};
   for (const auto& [known_name, value] : fields) {
     if (known_name == name) return value;
   }

@@ -27,7 +27,7 @@ struct JournalRecord {
   std::string message;
 
   /// Where the value of the journal's field `name` is kept; nullptr if it does not matter.
-  std::string* field(std::string_view name);
+  static std::string JournalRecord::*field(std::string_view name);
 };
 
 /// Gives the lines of the kernel, and those of Slurm's daemons, to `lines`. What only calls itself
