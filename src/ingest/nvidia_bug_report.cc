@@ -135,13 +135,14 @@ void NvidiaBugReportDecoder::read_head(std::string_view line) {
     const auto words = words_of(line);
     if (words.size() > 2 && valid_node_name(words[2])) origin_.node = words[2];
   }
-  if (line.starts_with("Date: ") && !known(origin_.last_written)) {
+  if (line.starts_with("Date: ") && !std::exchange(dated_, true)) {
     auto words = words_of(line);
     words.erase(words.begin());
     const std::string date = plain_date(words);
     const bool utc = words.size() == 6 && (words[4] == "UTC" || words[4] == "GMT");
     const TimeReference reference{{}, {}, utc ? Duration{0} : origin_.utc_offset};
-    if (!date.empty()) origin_.last_written = resolve_time(TimeForm::ctime, date, reference).at;
+    const Instant at = date.empty() ? Instant{} : resolve_time(TimeForm::ctime, date, reference).at;
+    if (known(at)) origin_.last_written = at;
   }
 }
 

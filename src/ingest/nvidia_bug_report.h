@@ -14,9 +14,9 @@
 
 namespace faultline {
 
-/// Not thread-safe; one for each file. The host's name and the date come from the report's head
-/// where `origin` lacks them. Places are those in the report, unpacked. Memory does not grow with
-/// the input.
+/// Not thread-safe; one for each file. The date comes from the report's head, which a copy of the
+/// file keeps, the host's name where `origin` has none. Places are those in the report, unpacked.
+/// Memory does not grow with the input.
 class NvidiaBugReportDecoder {
  public:
   NvidiaBugReportDecoder(std::shared_ptr<const SignatureDatabase> kernel_database, Origin origin,
@@ -44,6 +44,7 @@ class NvidiaBugReportDecoder {
   Content content_ = Content::other;
   std::unique_ptr<LogDecoder> kernel_;
   std::unique_ptr<NvidiaSmiTextDecoder> gpus_;
+  bool dated_ = false;
   bool title_may_follow_ = true;  // after an empty line
   std::string partial_;           // of the unfinished line
   std::uint64_t at_ = 0;          // of the next byte to be looked at

@@ -95,13 +95,17 @@ TEST_F(NvidiaBugReportTest, IsTheSameHoweverTheBytesAreCut) {
   for (std::size_t chunk = 1; chunk < 120; chunk += 7) EXPECT_EQ(report(text, chunk), whole);
 }
 
-TEST_F(NvidiaBugReportTest, TheCallerKnowsBetter) {
+TEST_F(NvidiaBugReportTest, TheCallerKnowsTheNode) {
   Origin origin;
   origin.node = "gpu-17";
+  origin.last_written = test_time("2028-01-01T00:00:00Z");  // of a copy
   const auto events =
-      report(head() + section("/bin/dmesg", "[  901.5] " + std::string(xid_79)), 4096, origin);
+      report(head() + section("/bin/dmesg", "Nov 17 10:22:31 n3 kernel: " + std::string(xid_79)),
+             4096, origin);
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].subject.node, "gpu-17");
+  EXPECT_EQ(to_text(events[0].observed_at), "2026-11-17T10:22:31.000000Z")
+      << "but not when the report was made";
 }
 
 TEST_F(NvidiaBugReportTest, WithoutAHeadTheNodeIsUnknown) {
