@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "ingest/line_time.h"
 #include "ingest/text_cursor.h"
 #include "model/names.h"
 
@@ -61,7 +62,13 @@ bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= name_bytes_max && valid_node_name(name);
 }
 
-/// The host before "/mlx5_0/", "/U1/" or " HCA-1/" of a line of ibdiagnet; "" without one.
+bool is_guid(std::string_view name) {
+  constexpr std::string_view hexadecimal = "0123456789abcdefABCDEF";
+  return name.size() == 16 && name.find_first_not_of(hexadecimal) == std::string_view::npos;
+}
+
+/// The host before "/mlx5_0/", "/U1/" or " HCA-1/" of a line of ibdiagnet, or after "/N" where that
+/// is no GUID; "" without one.
 std::string_view host_in(std::string_view line) {
   for (const std::string_view device : {"/mlx", "/U1/", " mlx", " HCA-", "/HCA-"}) {
     const auto at = line.find(device);
@@ -69,7 +76,11 @@ std::string_view host_in(std::string_view line) {
     const std::string_view before = line.substr(0, at);
     return before.substr(before.find_last_of(" (\"'") + 1);  // npos + 1 is 0
   }
-  return {};
+  const auto node = line.find("/N");
+  if (node == std::string_view::npos) return {};
+  const std::string_view name = line.substr(node + 2);
+  const auto end = name.find("/P");
+  return end == std::string_view::npos || is_guid(name.substr(0, end)) ? "" : name.substr(0, end);
 }
 
 }  // namespace
@@ -94,6 +105,7 @@ std::vector<Event> IbStateDecoder::finish(Instant now) {
 void IbStateDecoder::take_line(const Line& line, Instant now) {
   const std::string_view text = trim(line.text);
   if (text.starts_with("-E-")) return take_diagnosis(line, now);
+  if (text.starts_with("Timestamp:")) return take_time(trim(text.substr(10)));
   if (take_head(text, line.offset, now) || ports_.empty()) return;
   const auto colon = text.find(':');
   if (colon == std::string_view::npos) return;
@@ -161,6 +173,15 @@ void IbStateDecoder::end_device(Instant now) {
   }
   ports_.clear();
   device_.clear();
+}
+
+/// "2025-02-11 03:21:44 UTC +0000" of ibdiagnet.
+void IbStateDecoder::take_time(std::string_view value) {
+  const auto zone = value.find(" UTC");
+  const TimeReference reference{
+      {}, {}, zone == std::string_view::npos ? origin_.utc_offset : Duration{0}};
+  const Instant at = resolve_time(TimeForm::iso, value.substr(0, zone), reference).at;
+  if (known(at)) origin_.last_written = at;
 }
 
 /// "-E- n3/mlx5_0/P1 - "symbol_error_counter" increased during the run".

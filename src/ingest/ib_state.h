@@ -43,6 +43,7 @@ class IbStateDecoder {
   void begin_port(std::string_view number, std::uint64_t offset);
   void end_device(Instant now);
   void take_diagnosis(const Line& line, Instant now);
+  void take_time(std::string_view value);
   void add_line(std::string_view host, std::string_view words, std::uint64_t offset, Instant now);
 
   Origin origin_;

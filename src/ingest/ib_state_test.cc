@@ -98,7 +98,16 @@ TEST_F(IbStateTest, ReadsWhatIbdiagnetFound) {
                  "the run (difference value=120)\n-E- Failed to open port\n"
                  "-W- n8/mlx5_2/P1 - increased during the run\n"),
             Texts{"ibdiagnet.port node:n3 @16"})
-      << "the file's node reads it: n7 is in the line";
+      << "a node's own log speaks of that node";
+  IbStateDecoder decoder(databases(), file_origin(), counters_);
+  const auto events = run(decoder,
+                          "Timestamp:   2025-02-11 03:21:44 UTC +0000\n"
+                          "-E- S946dae0300a1b2c3/Nn7/P1 - Link is in state INIT\n"
+                          "-E- S946dae0300a1b2c3/N946dae0300a1b2c3/P1 - Link is in state INIT\n",
+                          4096);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(brief(events[0]), "ibdiagnet.port node:n7 @43");
+  EXPECT_EQ(to_text(events[0].observed_at), "2025-02-11T03:21:44.000000Z");
 }
 
 TEST_F(IbStateTest, IsTheSameHoweverTheBytesAreCut) {
