@@ -1,0 +1,46 @@
+#include "diagnose/name_hint.h"
+
+#include <gtest/gtest.h>
+
+namespace faultline {
+namespace {
+
+TEST(NameHint, RankStandsInTheNameOrInTheFolder) {
+  EXPECT_EQ(name_hint("run/rank3.stderr.log").rank, 3);
+  EXPECT_EQ(name_hint("rank_12.out").rank, 12);
+  EXPECT_EQ(name_hint("logs/rank-7/stdout").rank, 7);
+  EXPECT_EQ(name_hint("out/none_x/attempt_0/5/stderr.log").rank, 5);
+  EXPECT_EQ(name_hint("Rank4.log").rank, 4);
+}
+
+TEST(NameHint, WhatOnlyLooksLikeARankIsNone) {
+  EXPECT_EQ(name_hint("ranking.log").rank, -1);
+  EXPECT_EQ(name_hint("train-3.log").rank, -1);
+  EXPECT_EQ(name_hint("2026/11/29/slurm.out").rank, -1);
+  EXPECT_EQ(name_hint("rank12345678901.log").rank, -1);
+  EXPECT_EQ(name_hint("").rank, -1);
+}
+
+TEST(NameHint, JobAndNode) {
+  EXPECT_EQ(name_hint("a/slurm-123_4.out").job, "123_4");
+  EXPECT_EQ(name_hint("slurm-123+1.out").job, "123+1");
+  EXPECT_EQ(name_hint("job_77.log").job, "77");
+  EXPECT_EQ(name_hint("slurm-.out").job, "");
+  EXPECT_EQ(name_hint("slurm-123_.out").job, "123");
+  EXPECT_EQ(name_hint("kern-n3.log").node, "n3");
+  EXPECT_EQ(name_hint("gpu-node-007_dmesg.txt").node, "gpu-node-007");
+  EXPECT_EQ(name_hint("dmesg.txt").node, "");
+  EXPECT_EQ(name_hint("dmesg-2026.txt").node, "");
+}
+
+TEST(NameHint, RankOfADumpIsItsLastNumber) {
+  EXPECT_EQ(trailing_rank("fr/rank_2"), 2);
+  EXPECT_EQ(trailing_rank("/tmp/nccl_trace_rank_17"), 17);
+  EXPECT_EQ(trailing_rank("trace.12.pickle"), 12);
+  EXPECT_EQ(trailing_rank("dump3.json"), 3);
+  EXPECT_EQ(trailing_rank("rank_5/dump"), 5);
+  EXPECT_EQ(trailing_rank("dump"), -1);
+}
+
+}  // namespace
+}  // namespace faultline

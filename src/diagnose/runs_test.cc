@@ -1,0 +1,92 @@
+#include "diagnose/runs.h"
+
+#include <gtest/gtest.h>
+
+namespace faultline {
+namespace {
+
+constexpr Instant start{std::chrono::sys_days{std::chrono::year{2026} / 3 / 1}};
+
+Event line(const std::string& path, Duration after, const std::string& job = "unknown",
+           std::int32_t rank = -1) {
+  Event event;
+  event.source = EventSource::job_log;
+  event.attempt = AttemptId{job, 0};
+  event.subject =
+      rank < 0 ? Subject::of_attempt(*event.attempt) : Subject::of_rank(*event.attempt, rank);
+  event.observed_at = start + after;
+  event.raw.path = path;
+  event.raw.text = path;
+  event.id = make_event_id(event);
+  return event;
+}
+
+std::vector<std::string> jobs_of(const std::vector<Run>& runs) {
+  std::vector<std::string> jobs;
+  for (const Run& run : runs)
+    jobs.push_back(run.attempt.job + ":" + std::to_string(run.files.size()));
+  return jobs;
+}
+
+using Jobs = std::vector<std::string>;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+TEST(Runs, NothingIsOneRun) { EXPECT_EQ(jobs_of(split_runs({})), Jobs{"unknown:0"}); }
+
+TEST(Runs, FilesOfOneTimeAreOneRun) {
+  EXPECT_EQ(jobs_of(split_runs({line("rank0.log", seconds{0}), line("rank1.log", minutes{29})})),
+            Jobs{"unknown:2"});
+}
+
+TEST(Runs, FilesFarApartInTimeAreTwo) {
+  EXPECT_EQ(jobs_of(split_runs({line("a.log", seconds{0}), line("b.log", minutes{31})})),
+            (Jobs{"unknown-1:1", "unknown-2:1"}));
+}
+
+TEST(Runs, JobsThatFilesNameAreToldApartWhateverTheTime) {
+  EXPECT_EQ(jobs_of(split_runs({line("slurm-1.out", seconds{0}, "1"),
+                                line("slurm-2.out", seconds{1}, "2"),
+                                line("slurm-1.err", hours{3}, "1")})),
+            (Jobs{"1:2", "2:1"}));
+}
+
+TEST(Runs, TheSameRankInAnotherFolderIsAnotherRun) {
+  const auto runs = split_runs({line("a/rank0.log", seconds{0}, "unknown", 0),
+                                line("a/rank1.log", seconds{1}, "unknown", 1),
+                                line("b/rank0.log", seconds{2}, "unknown", 0),
+                                line("b/rank1.log", seconds{3}, "unknown", 1)});
+  EXPECT_EQ(jobs_of(runs), (Jobs{"unknown-1:2", "unknown-2:2"}));
+}
+
+TEST(Runs, OutputAndErrorsOfARankAreOneRun) {
+  const auto runs = split_runs(
+      {line("rank0.out", seconds{0}, "unknown", 0), line("rank0.err", seconds{2}, "unknown", 0)});
+  EXPECT_EQ(jobs_of(runs), Jobs{"unknown:2"});
+}
+
+TEST(Runs, WhatNodesSayGoesToAll) {
+  Event kernel = line("dmesg", seconds{5});
+  kernel.source = EventSource::kernel_log;
+  kernel.attempt.reset();
+  const auto runs =
+      split_runs({line("a.log", seconds{0}), line("b.log", hours{5}), std::move(kernel)});
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].events.size(), 2U);
+  EXPECT_EQ(runs[1].events.size(), 2U);
+}
+
+TEST(Runs, TheOnlyJobOfTheSchedulerIsTheJob) {
+  Event started = line("sacct.txt", seconds{0}, "42");
+  started.source = EventSource::scheduler;
+  started.kind = EventKind::attempt_started;
+  started.attempt = AttemptId{"42", 1};
+  const auto runs = split_runs({line("out.log", seconds{10}, "unknown", 3), std::move(started)});
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].attempt, (AttemptId{"42", 1}));
+  EXPECT_EQ(runs[0].events[0].subject.attempt, (AttemptId{"42", 1}));
+}
+
+}  // namespace
+}  // namespace faultline
