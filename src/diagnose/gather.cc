@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "diagnose/file_decoder.h"
+#include "diagnose/utf8_reader.h"
 
 namespace faultline {
 namespace {
@@ -81,7 +82,8 @@ bool has_lines(ContentKind kind) { return kind != ContentKind::flight_recorder_p
 
 }  // namespace
 
-void Gatherer::read(const InputFile& file, InputReader& reader) {
+void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
+  Utf8Reader reader(bytes_of_file);
   buffer_.resize(read_bytes);
   std::size_t bytes = fill(reader, buffer_);
   const std::string_view head(buffer_.data(), bytes);

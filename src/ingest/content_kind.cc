@@ -19,21 +19,6 @@ constexpr std::size_t lines_enough = 20;
 constexpr std::size_t journal_record_bytes = 4096;  // its first fields lie within
 constexpr std::size_t null_run_bytes = 8;
 
-/// UTF-16 without a mark: every other byte of its ASCII is 0.
-TextEncoding encoding_of(std::string_view head) {
-  if (head.starts_with("\xEF\xBB\xBF")) return TextEncoding::utf8_bom;
-  if (head.starts_with("\xFF\xFE")) return TextEncoding::utf16_le;
-  if (head.starts_with("\xFE\xFF")) return TextEncoding::utf16_be;
-  constexpr std::size_t looked_at = 256;
-  const auto start = head.substr(0, looked_at);
-  std::array<std::size_t, 2> nulls{};
-  for (std::size_t i = 0; i < start.size(); ++i) nulls[i % 2] += start[i] == '\0' ? 1 : 0;
-  const std::size_t most = start.size() * 2 / 5;
-  if (start.size() < 16 || (nulls[0] > 0 && nulls[1] > 0)) return TextEncoding::utf8;
-  if (nulls[1] > most) return TextEncoding::utf16_le;
-  return nulls[0] > most ? TextEncoding::utf16_be : TextEncoding::utf8;
-}
-
 /// ASCII is enough to know a form by; all else becomes '?'.
 std::string narrowed(std::string_view wide, TextEncoding encoding) {
   const std::size_t high = encoding == TextEncoding::utf16_le ? 1 : 0;
@@ -142,6 +127,22 @@ ContentKind narrow_kind(std::string_view head) {
 }
 
 }  // namespace
+
+/// UTF-16 without a mark: every other byte of its ASCII is 0.
+TextEncoding encoding_of(std::string_view head) {
+  if (head.starts_with("\xEF\xBB\xBF")) return TextEncoding::utf8_bom;
+  if (head.starts_with("\xFF\xFE")) return TextEncoding::utf16_le;
+  if (head.starts_with("\xFE\xFF")) return TextEncoding::utf16_be;
+  constexpr std::size_t looked_at = 256;
+  const auto start = head.substr(0, looked_at);
+  std::array<std::size_t, 2> nulls{};
+  for (std::size_t i = 0; i < start.size(); ++i) nulls[i % 2] += start[i] == '\0' ? 1 : 0;
+  const std::size_t many = start.size() * 2 / 5;
+  if (start.size() < 16) return TextEncoding::utf8;
+  if (nulls[1] > many && nulls[0] * 10 < nulls[1]) return TextEncoding::utf16_le;
+  if (nulls[0] > many && nulls[1] * 10 < nulls[0]) return TextEncoding::utf16_be;
+  return TextEncoding::utf8;
+}
 
 Content content_of(std::string_view head) {
   head = head.substr(0, content_head_bytes);

@@ -46,6 +46,9 @@ FAULTLINE_ENUM_NAMES(ContentKind, "empty", "binary", "job_log", "kernel_log", "s
 enum class TextEncoding { utf8, utf8_bom, utf16_le, utf16_be };
 FAULTLINE_ENUM_NAMES(TextEncoding, "utf8", "utf8_bom", "utf16_le", "utf16_be");
 
+/// Of a text, from its first bytes; of what is no text it says nothing.
+TextEncoding encoding_of(std::string_view head);
+
 struct Content {
   ContentKind kind = ContentKind::empty;
   TextEncoding encoding = TextEncoding::utf8;
