@@ -13,7 +13,7 @@ endif()
 # A mock dereferences a pointer in each template it is made of: checking every one of them doubles the time that a test
 # takes to compile, and says nothing of the code under test, which keeps all of its checks.
 if(FAULTLINE_SANITIZE MATCHES "undefined")
-  set(FAULTLINE_TEST_COMPILE_OPTIONS "-fno-sanitize=null,alignment,object-size,vptr")
+  set(FAULTLINE_LIGHT_SANITIZE_OPTIONS "-fno-sanitize=null,alignment,object-size,vptr")
 endif()
 
 # faultline_test(NAME SOURCES file... LIBS library...)
@@ -22,7 +22,7 @@ function(faultline_test name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE faultline_flags ${arg_LIBS} GTest::gmock_main)
-  target_compile_options(${name} PRIVATE ${FAULTLINE_TEST_COMPILE_OPTIONS})
+  target_compile_options(${name} PRIVATE ${FAULTLINE_LIGHT_SANITIZE_OPTIONS})
   target_compile_definitions(${name} PRIVATE
     FAULTLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     FAULTLINE_SOURCE_CATALOG_DIR="${CMAKE_SOURCE_DIR}/catalog")

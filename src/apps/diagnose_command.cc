@@ -153,6 +153,8 @@ int diagnose_main(const DiagnoseOptions& options) {
     print_json(diagnoses, warnings);
   } else {
     const ReportStyle style = style_of_terminal();
+    if (diagnoses.size() > 1)
+      print(std::to_string(diagnoses.size()) + " runs are in what was read; each is judged.\n\n");
     for (const Diagnosis& diagnosis : diagnoses) print(report_text(diagnosis, style));
   }
   return exit_code_of(diagnoses);

@@ -107,6 +107,14 @@ Event attempt_event(EventKind kind, const AttemptId& attempt, Instant at, Fields
   return event;
 }
 
+/// By the scheduler's word.
+bool ended_badly(const std::vector<Event>& events, const AttemptId& attempt) {
+  return std::any_of(events.begin(), events.end(), [&](const Event& event) {
+    return event.kind == EventKind::attempt_ended && event.attempt == attempt &&
+           event.field("state") != to_text(AttemptState::completed);
+  });
+}
+
 bool tells(const std::vector<Event>& events, EventKind kind, const AttemptId& attempt) {
   return std::any_of(events.begin(), events.end(), [&](const Event& event) {
     return event.kind == kind && event.attempt == attempt;
@@ -154,7 +162,8 @@ Replay replay_run(const Catalog& catalog, const AttemptId& attempt, std::vector<
   replay.events = std::move(events);
   correct_clocks(replay.events, estimate_clock_skew(replay.events));
   replay.ended_at = place_in_time(replay.events, fallback);
-  replay.failed = std::any_of(replay.events.begin(), replay.events.end(),
+  replay.failed = ended_badly(replay.events, attempt) ||
+                  std::any_of(replay.events.begin(), replay.events.end(),
                               [&](const Event& event) { return says_failure(event, catalog); });
   add_attempt(replay);
   if (replay.events.empty()) return replay;

@@ -1,6 +1,7 @@
 #include "diagnose/runs.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -158,36 +159,66 @@ void set_attempt(Event& event, const AttemptId& attempt) {
   event.subject.attempt = whole_job ? AttemptId{attempt.job, 0} : attempt;
 }
 
+/// The runs that a job's files are of.
+std::vector<Run> runs_of(const std::vector<Group>& groups, const std::vector<Event>& events) {
+  const std::optional<AttemptId> only = only_attempt(events);
+  std::vector<Run> runs;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    Run run;
+    run.attempt = only.value_or(Subject::of_unnamed_job().attempt);
+    if (!groups[i].job.empty()) run.attempt = attempt_of(groups[i].job, events);
+    // Runs that nobody names are told apart by their number.
+    if (groups[i].job.empty() && groups.size() > 1)
+      run.attempt = AttemptId{unnamed + "-" + std::to_string(i + 1), 0};
+    for (const JobFile* file : groups[i].files) run.files.push_back(file->path);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+/// Attempts that did not complete, by their scheduler's word.
+std::vector<Run> runs_of_scheduler(const std::vector<Event>& events) {
+  std::map<AttemptId, Instant> ended;
+  for (const Event& event : events) {
+    const bool failed = event.kind == EventKind::attempt_ended && event.attempt &&
+                        event.field("state") != to_text(AttemptState::completed);
+    if (failed) ended[*event.attempt] = event.observed_at;
+  }
+  std::vector<std::pair<Instant, AttemptId>> latest;
+  for (const auto& [attempt, at] : ended) latest.emplace_back(at, attempt);
+  std::sort(latest.begin(), latest.end(), std::greater<>());
+  if (latest.size() > scheduler_runs_max) latest.resize(scheduler_runs_max);
+  std::vector<Run> runs;
+  for (auto& [at, attempt] : latest) runs.push_back({std::move(attempt), {}, {}});
+  return runs;
+}
+
 }  // namespace
 
 std::vector<Run> split_runs(std::vector<Event> events) {
   std::vector<JobFile> files = files_of(events);
-  const std::vector<Group> groups = groups_of(files);
-  const std::optional<AttemptId> only = only_attempt(events);
+  std::vector<Run> runs = runs_of(groups_of(files), events);
+  if (runs.empty()) runs = runs_of_scheduler(events);
+  if (runs.empty())
+    runs.push_back({only_attempt(events).value_or(Subject::of_unnamed_job().attempt), {}, {}});
   std::map<std::string, std::size_t> run_of_file;
-  std::vector<Run> runs(std::max<std::size_t>(1, groups.size()));
+  std::map<AttemptId, std::size_t> run_of_attempt;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    runs[i].attempt = only.value_or(Subject::of_unnamed_job().attempt);
-    if (i >= groups.size()) break;
-    const Group& group = groups[i];
-    if (!group.job.empty()) runs[i].attempt = attempt_of(group.job, events);
-    // Runs that nobody names are told apart by their number.
-    if (group.job.empty() && groups.size() > 1)
-      runs[i].attempt = AttemptId{unnamed + "-" + std::to_string(i + 1), 0};
-    for (const JobFile* file : group.files) {
-      run_of_file[file->path] = i;
-      runs[i].files.push_back(file->path);
-    }
+    run_of_attempt.emplace(runs[i].attempt, i);
+    for (const std::string& file : runs[i].files) run_of_file.emplace(file, i);
   }
   for (Event& event : events) {
-    if (!of_job(event)) {
+    if (of_job(event)) {
+      Run& run = runs[run_of_file.at(event.raw.path)];
+      set_attempt(event, run.attempt);
+      run.events.push_back(std::move(event));
+    } else if (event.attempt && event.attempt->job != unnamed) {
+      const auto run = run_of_attempt.find(*event.attempt);
+      if (run != run_of_attempt.end()) runs[run->second].events.push_back(std::move(event));
+    } else {
       for (std::size_t i = 1; i < runs.size(); ++i) runs[i].events.push_back(event);
       runs.front().events.push_back(std::move(event));
-      continue;
     }
-    Run& run = runs[run_of_file.at(event.raw.path)];
-    set_attempt(event, run.attempt);
-    run.events.push_back(std::move(event));
   }
   return runs;
 }

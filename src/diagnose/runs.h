@@ -14,6 +14,8 @@ namespace faultline {
 /// start again.
 inline constexpr Duration run_gap_min = std::chrono::minutes{30};
 
+inline constexpr std::size_t scheduler_runs_max = 64;
+
 struct Run {
   AttemptId attempt;
   std::vector<Event> events;
@@ -22,8 +24,10 @@ struct Run {
 
 /// Every event of a job's own file goes to one run; what nodes say (kernel logs, health reports) to
 /// all, since a run does not name its nodes to them. Files that name different jobs, that hold the
-/// same rank in different folders, or whose times lie run_gap_min apart are of different runs. At
-/// least one run comes back.
+/// same rank in different folders, or whose times lie run_gap_min apart are of different runs. What a
+/// scheduler says of an attempt goes to that one's run; where no job's file was read, each attempt
+/// that did not complete is a run of its own, the latest scheduler_runs_max of them. At least one run
+/// comes back.
 std::vector<Run> split_runs(std::vector<Event> events);
 
 }  // namespace faultline
