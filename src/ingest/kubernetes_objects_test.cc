@@ -318,6 +318,8 @@ TEST_F(KubernetesObjects, YamlThatIsABomb) {
   EXPECT_NE(lines_of(anchors), "") << "anchors that nobody asks for cost nothing";
   EXPECT_EQ(lines_of(anchors + "- &b 1\n"), "");
   EXPECT_NE(error_.find("anchors"), std::string::npos);
+  EXPECT_EQ(lines_of(", *a: [x]\n"), "") << "where the parser itself would stay for ever";
+  EXPECT_NE(error_, "");
   EXPECT_EQ(lines_of("? [a, b]\n: c\n"), "");
   EXPECT_NE(error_.find("key"), std::string::npos);
 }

@@ -28,7 +28,12 @@ class RecordBuilder final : public YAML::EventHandler {
 
   [[nodiscard]] const Status& status() const { return status_; }
 
-  void OnDocumentStart(const YAML::Mark& /*mark*/) override {
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    // The parser stays for ever before what can begin no document, and finds an empty one each
+    // time.
+    if (mark.pos <= last_document_)
+      refuse(ErrorCode::corrupt, "not YAML: no document can begin so");
+    last_document_ = mark.pos;
     open_.clear();
     skipped_ = 0;
     has_list_ = false;
@@ -132,6 +137,7 @@ class RecordBuilder final : public YAML::EventHandler {
   std::vector<Open> open_;
   std::size_t skipped_ = 0;
   std::size_t anchors_ = 0;
+  int last_document_ = -1;  // where it began
   bool has_list_ = false;
   Status status_ = ok_status();
 };
