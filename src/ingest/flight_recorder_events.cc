@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "ingest/flight_recorder_rank.h"
 #include "ingest/rank_ranges.h"
@@ -59,6 +60,17 @@ bool is_truncated(const FlightRecorderDump& dump) {
   return dump.entries_left_out > 0;
 }
 
+/// PyTorch numbers most groups on each rank by itself, so that split groups of different ranks have
+/// one name: "3[0-7]" and "3[8-15]". Group "0" is everybody's.
+std::string unique_name(const RecorderGroup& group) {
+  constexpr std::size_t short_bytes_max = 32;
+  const bool is_number = group.name.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number || group.name == "0" || group.ranks.empty()) return group.name;
+  const std::string ranks = join(rank_ranges(group.ranks, field_bytes_max), ",");
+  return group.name + '[' +
+         (ranks.size() <= short_bytes_max ? ranks : '#' + StableHash().add(ranks).hex()) + ']';
+}
+
 struct Operation {
   std::uint32_t entry = none;
   std::int64_t seq = -1;
@@ -83,6 +95,7 @@ class EventWriter {
         rank_(find_recorder_rank(dump, origin.rank)),
         truncated_(is_truncated(dump)),
         batch_ends_(batch_ends(dump)) {
+    for (const RecorderGroup& group : dump.groups) group_names_.push_back(unique_name(group));
     for (const RecorderEntry& entry : dump.entries) newest_ = std::max(newest_, entry.created);
   }
 
@@ -93,7 +106,8 @@ class EventWriter {
       counters_.add("flight_recorder_rank_unknown_total");
       return std::move(events_);
     }
-    for (const RecorderGroup& group : dump_.groups) write_group(group);
+    for (std::size_t i = 0; i < dump_.groups.size(); ++i)
+      write_group(group_names_[i], dump_.groups[i]);
     fill_lanes();
     for (const Lane& lane : lanes_) write_lane(lane);
     return std::move(events_);
@@ -146,14 +160,14 @@ class EventWriter {
     event.id = make_event_id(event);
   }
 
-  void write_group(const RecorderGroup& group) {
+  void write_group(const std::string& name, const RecorderGroup& group) {
     auto parts = rank_ranges(group.ranks, field_bytes_max - 3);
     if (parts.empty()) parts.emplace_back();
     for (std::size_t i = 0; i < parts.size(); ++i) {
       // The parts of a long one need places of their own, which are theirs to be told apart by.
       Event& event = add_event(EventKind::group_seen, newest_, group.offset + i,
                                "group " + group.name + " (" + group.desc + "): " + parts[i]);
-      set(event, "group", group.name);
+      set(event, "group", name);
       set(event, "desc", group.desc);
       set(event, "ranks", parts[i]);
       event.id = make_event_id(event);
@@ -174,7 +188,7 @@ class EventWriter {
         add_event(kind, entry.created, entry.offset,
                   entry.profiling_name + " in group " + dump_.groups[lane.group].name +
                       ", record " + std::to_string(entry.record_id) + ", " + std::string(state));
-    set(event, "group", dump_.groups[lane.group].name);
+    set(event, "group", group_names_[lane.group]);
     set(event, "lane", lane.name);
     set(event, "seq", operation.seq);
     set(event, "record", entry.record_id);
@@ -275,6 +289,7 @@ class EventWriter {
   RecorderRank rank_;
   bool truncated_;
   std::vector<std::uint32_t> batch_ends_;
+  std::vector<std::string> group_names_;
   Instant newest_;
   std::map<LaneKey, std::size_t> lane_of_;
   std::vector<Lane> lanes_;

@@ -28,7 +28,9 @@ inline constexpr std::size_t recorder_lanes_max = 2048;  // a rank with 1000 pee
 /// trace_read: format ("flight_recorder"), version, comm_lib, entries, world (if the default group
 ///   is known), rank_by ("contents" or "name"), rank_conflict ("1": the file's name says another
 ///   rank, or one that is in none of the groups), truncated ("1": the beginning is lost).
-/// group_seen: group, desc, ranks (rank_ranges.h; several events if they do not fit into one).
+/// group_seen: group (its name, with the ranks behind it where PyTorch's own name is a number,
+/// which
+///   other groups may have too), desc, ranks (rank_ranges.h; several events if one is too short).
 /// operation_completed, operation_pending: group, lane ("collective", "send>5", "recv<5" with the
 ///   peer's global rank, "send>#1" with its rank in the group where nobody says who is in it),
 ///   seq (collective_seq_id; of a transfer its number in its lane, counted from 1, left out where

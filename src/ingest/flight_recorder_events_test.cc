@@ -133,8 +133,8 @@ TEST_F(FlightRecorderEventsTest, EachGroupHasItsOwn) {
   story.collective(tensor, "nccl:all_reduce", completed, 70);
   story.collective(data, "nccl:_reduce_scatter_base", scheduled, 7);
   EXPECT_EQ(operations(story.dump, -1, {"group", "seq", "op"}),
-            "operation_completed group=3 seq=70 op=all_reduce\n"
-            "operation_pending group=9 seq=7 op=_reduce_scatter_base\n");
+            "operation_completed group=3[4,5] seq=70 op=all_reduce\n"
+            "operation_pending group=9[1-9:4] seq=7 op=_reduce_scatter_base\n");
 }
 
 TEST_F(FlightRecorderEventsTest, TransfersAreCountedByPeerAndDirection) {
@@ -229,17 +229,17 @@ TEST_F(FlightRecorderEventsTest, ABatchTakesInItsOwnMembersAlone) {
   story.dump.entries.back().p2p_seq_id = 2;
   story.transfer(pipe, "nccl:coalesced", completed, 2);
   EXPECT_EQ(operations(story.dump, -1, {"group", "lane", "state"}),
-            "operation_pending group=7 lane=send>19 state=scheduled\n"
-            "operation_pending group=7 lane=recv<3 state=scheduled\n"
-            "operation_pending group=8 lane=send>12 state=scheduled\n"
-            "operation_pending group=7 lane=collective state=scheduled\n")
+            "operation_pending group=7[3-19:8] lane=send>19 state=scheduled\n"
+            "operation_pending group=7[3-19:8] lane=recv<3 state=scheduled\n"
+            "operation_pending group=8[11,12] lane=send>12 state=scheduled\n"
+            "operation_pending group=7[3-19:8] lane=collective state=scheduled\n")
       << "a collective between them ends the search";
   story.dump.entries.erase(story.dump.entries.begin() + 3);
   story.dump.entries.back().record_id = 3;
   EXPECT_EQ(operations(story.dump, -1, {"group", "lane", "state"}),
-            "operation_pending group=7 lane=send>19 state=scheduled\n"
-            "operation_completed group=7 lane=recv<3 state=completed\n"
-            "operation_pending group=8 lane=send>12 state=scheduled\n");
+            "operation_pending group=7[3-19:8] lane=send>19 state=scheduled\n"
+            "operation_completed group=7[3-19:8] lane=recv<3 state=completed\n"
+            "operation_pending group=8[11,12] lane=send>12 state=scheduled\n");
 }
 
 TEST_F(FlightRecorderEventsTest, ABatchThatWasNeverClosedIsPending) {
@@ -301,11 +301,29 @@ TEST_F(FlightRecorderEventsTest, RanksAsRangesAndStrides) {
   const auto all = events(story.dump, -1);
   EXPECT_EQ(lines(all, "group_seen", {"group", "desc", "ranks"}),
             "group_seen group=0 desc=default_pg ranks=0-7\n"
-            "group_seen group=1 desc=dp ranks=0-12:4,13,7\n"
-            "group_seen group=2 desc=one ranks=0\n"
+            "group_seen group=1[0-12:4,13,7] desc=dp ranks=0-12:4,13,7\n"
+            "group_seen group=2[0] desc=one ranks=0\n"
             "group_seen group=3 desc=gone\n");
   EXPECT_EQ(lines(all, "trace_read", {"format", "version", "comm_lib", "entries", "world"}),
             "trace_read format=flight_recorder version=2.10 comm_lib=2.28.9 entries=0 world=8\n");
+}
+
+TEST_F(FlightRecorderEventsTest, GroupsOfOneNumberAndOtherRanksAreTwoGroups) {
+  const auto name = [this](const std::string& group, const std::vector<std::int32_t>& ranks) {
+    RecorderStory story;
+    story.group(group, "mesh_tp", ranks);
+    return std::string(events(story.dump, ranks.front()).back().field("group"));
+  };
+  EXPECT_EQ(name("3", {0, 1, 2, 3}), "3[0-3]");
+  EXPECT_EQ(name("3", {4, 5, 6, 7}), "3[4-7]");
+  EXPECT_EQ(name("0", {0, 1, 2, 3}), "0") << "everybody's";
+  EXPECT_EQ(name("a1f3", {0, 1}), "a1f3") << "made of its ranks";
+  std::vector<std::int32_t> odd;
+  for (std::int32_t i = 0; i < 100; ++i) odd.push_back(i * i);
+  const std::string hashed = name("3", odd);
+  EXPECT_EQ(hashed.size(), 20U) << hashed;
+  odd.back() += 1;
+  EXPECT_NE(name("3", odd), hashed);
 }
 
 TEST_F(FlightRecorderEventsTest, AGroupThatDoesNotFitIntoOneEvent) {
