@@ -27,7 +27,7 @@ inline constexpr std::size_t recorder_stack_frames_max = 128;  // of one operati
 inline constexpr std::size_t recorder_text_bytes_max = 256;    // names, sizes
 inline constexpr std::size_t recorder_path_bytes_max = 1024;
 /// Sizes and frames that are looked at, over all operations.
-inline constexpr std::size_t recorder_visits_max = 1U << 25U;
+inline constexpr std::size_t recorder_visits_max = 1U << 24U;
 
 enum class OperationState { scheduled, started, completed };
 FAULTLINE_ENUM_NAMES(OperationState, "scheduled", "started", "completed");

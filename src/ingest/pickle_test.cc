@@ -243,17 +243,14 @@ TEST(PickleTest, CutAtAnyByteItIsAnError) {
   }
 }
 
-TEST(PickleTest, AnyOneByteChangedIsSurvived) {
+TEST(PickleTest, AnyOneBitChangedIsSurvived) {
   for (int protocol = 0; protocol <= 5; ++protocol) {
     const std::string whole = sample(protocol);
-    for (std::size_t at = 0; at < whole.size(); ++at) {
-      if (at == whole.size() - 280) at = whole.size() - 150;  // the long text
-      for (int byte = 0; byte < 256; ++byte) {
-        std::string changed = whole;
-        changed[at] = static_cast<char>(byte);
-        const auto tree = read_pickle(changed);
-        if (tree) TreeText::of(tree->root());
-      }
+    for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+      std::string changed = whole;
+      changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << (bit % 8)));
+      const auto tree = read_pickle(changed);
+      if (tree) TreeText::of(tree->root());
     }
   }
 }
