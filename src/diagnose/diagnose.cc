@@ -18,6 +18,18 @@ Instant written_last(const Gathered& gathered, Instant now) {
   return known(last) ? last : now;
 }
 
+std::string common_folder(const std::vector<std::string>& files) {
+  if (files.empty()) return {};
+  std::string_view common = files.front();
+  for (const std::string& file : files) {
+    std::size_t same = 0;
+    while (same < common.size() && same < file.size() && common[same] == file[same]) ++same;
+    common = common.substr(0, same);
+  }
+  const auto slash = common.rfind('/');
+  return slash == std::string_view::npos ? "" : std::string(common.substr(0, slash));
+}
+
 }  // namespace
 
 std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Instant now) {
@@ -25,7 +37,10 @@ std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Insta
   std::vector<Diagnosis> diagnoses;
   for (Run& run : split_runs(std::move(gathered.events))) {
     const Replay replay = replay_run(catalog, run.attempt, std::move(run.events), fallback);
-    diagnoses.push_back(conclude(catalog, replay, gathered.lines));
+    Diagnosis diagnosis = conclude(catalog, replay, gathered.lines);
+    diagnosis.files = run.files.size();
+    diagnosis.folder = common_folder(run.files);
+    diagnoses.push_back(std::move(diagnosis));
   }
   return diagnoses;
 }

@@ -45,7 +45,9 @@ struct TimelineEntry {
 };
 
 struct Diagnosis {
-  std::string run;  // "job 1234", "job unknown"
+  std::string run;        // "job 1234", "job unknown"
+  std::string folder;     // that all files of the job itself lie in; "" if there is none
+  std::size_t files = 0;  // of the job itself
   DiagnosisStatus status = DiagnosisStatus::nothing_wrong;
   CauseClass cause_class = CauseClass::unknown;
   std::string cause;    // catalog id; "" if nothing is wrong

@@ -43,6 +43,8 @@ json timeline_json(const TimelineEntry& entry) {
 
 json report_json(const Diagnosis& diagnosis) {
   json object = {{"run", diagnosis.run},
+                 {"folder", text_or_null(diagnosis.folder)},
+                 {"files", diagnosis.files},
                  {"status", to_text(diagnosis.status)},
                  {"class", to_text(diagnosis.cause_class)},
                  {"cause", text_or_null(diagnosis.cause)},

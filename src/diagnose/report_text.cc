@@ -77,19 +77,26 @@ std::string cut(std::string_view text) {
 void add_headline(Page& page, const Diagnosis& diagnosis) {
   switch (diagnosis.status) {
     case DiagnosisStatus::nothing_wrong:
-      page.headline("NOTHING WRONG  " + diagnosis.run, bold_green);
+      page.headline("NOTHING WRONG", bold_green);
       page.row("", "Nothing in what was read says that anything broke.");
       return;
-    case DiagnosisStatus::undecided:
-      page.headline("UNDECIDED  " + diagnosis.run, bold_yellow);
-      break;
+    case DiagnosisStatus::undecided: page.headline("UNDECIDED", bold_yellow); break;
     case DiagnosisStatus::attributed:
       page.headline(diagnosis.summary + ": " + subject_words(diagnosis.subjects.front()), bold_red);
       break;
   }
 }
 
+void add_run(Page& page, const Diagnosis& diagnosis) {
+  if (diagnosis.files == 0) return;
+  const std::string files =
+      std::to_string(diagnosis.files) + (diagnosis.files == 1 ? " file" : " files");
+  page.row("run", diagnosis.run + ", " + files +
+                      (diagnosis.folder.empty() ? "" : " in " + diagnosis.folder));
+}
+
 void add_facts(Page& page, const Diagnosis& diagnosis) {
+  add_run(page, diagnosis);
   if (diagnosis.cause.empty()) return;
   page.row("cause", diagnosis.cause + " (class " + std::string(to_text(diagnosis.cause_class)) +
                         ", rule " + diagnosis.rule + ")");

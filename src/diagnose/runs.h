@@ -24,10 +24,10 @@ struct Run {
 
 /// Every event of a job's own file goes to one run; what nodes say (kernel logs, health reports) to
 /// all, since a run does not name its nodes to them. Files that name different jobs, that hold the
-/// same rank in different folders, or whose times lie run_gap_min apart are of different runs. What a
-/// scheduler says of an attempt goes to that one's run; where no job's file was read, each attempt
-/// that did not complete is a run of its own, the latest scheduler_runs_max of them. At least one run
-/// comes back.
+/// same rank in different folders, or whose times lie run_gap_min apart are of different runs. What
+/// a scheduler says of an attempt goes to that one's run; where no job's file was read, each
+/// attempt that did not complete is a run of its own, the latest scheduler_runs_max of them. At
+/// least one run comes back.
 std::vector<Run> split_runs(std::vector<Event> events);
 
 }  // namespace faultline

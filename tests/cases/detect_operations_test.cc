@@ -14,7 +14,7 @@ namespace faultline {
 namespace {
 
 constexpr std::uint64_t seed = 20261130;
-constexpr int stories_each = 60;
+constexpr int stories_each = 16;  // sixty of each held as well
 
 std::string text_of(const JobStory& story) {
   const JobShape& shape = story.shape;
@@ -54,6 +54,7 @@ class Stories {
     story.shape = draw_shape();
     story.shape.ahead = 1 + below(6);
     story.shape.ahead_jitter = below(4);
+    story.json = below(2) == 1;
     story.rank = below(story.shape.ranks());
     const auto operations = operations_of(story.shape, story.rank);
     do {

@@ -4,12 +4,13 @@
 #include <set>
 
 #include "base/check.h"
+#include "ingest/flight_recorder_events.h"
+#include "tests/fixtures/flight_recorder_writer.h"
 
 namespace faultline {
 namespace {
 
 constexpr Instant job_start{std::chrono::sys_days{std::chrono::year{2026} / 3 / 1}};
-constexpr std::size_t told_pending_max = 4;
 
 struct Operation {
   std::string group, lane, op;  // lane "collective", "send>5", "recv<5"
@@ -114,13 +115,13 @@ class Job {
     while (hand_in() || finish()) now_ += std::chrono::milliseconds{5};
   }
 
-  [[nodiscard]] std::vector<Event> events() const {
-    std::vector<Event> events;
+  /// By rank; of one that died there is none.
+  [[nodiscard]] std::map<int, FlightRecorderDump> dumps() const {
+    std::map<int, FlightRecorderDump> dumps;
     for (int rank = 0; rank < story_.shape.ranks(); ++rank) {
-      if (story_.fault == JobFault::dies && rank == story_.rank) continue;
-      tell(rank, events);
+      if (story_.fault != JobFault::dies || rank != story_.rank) dumps.emplace(rank, dump_of(rank));
     }
-    return events;
+    return dumps;
   }
 
  private:
@@ -209,76 +210,60 @@ class Job {
     return true;
   }
 
-  [[nodiscard]] Event event_of(int rank, EventKind kind, Fields fields) const {
-    Event event;
-    event.source = EventSource::collective_trace;
-    event.kind = kind;
-    event.attempt = AttemptId{"77", 0};
-    event.subject = Subject::of_rank(*event.attempt, rank);
-    event.raw.path = "rank_" + std::to_string(rank);
-    event.clock = ClockDomain::node_wall;
-    event.observed_at = now_;
-    event.fields = std::move(fields);
-    return event;
-  }
-
-  void give(Event event, std::vector<Event>& events) const {
-    event.raw.offset = events.size();
-    event.id = make_event_id(event);
-    event.received_at = event.observed_at;
-    events.push_back(std::move(event));
-  }
-
-  void tell(int number, std::vector<Event>& events) const {
+  [[nodiscard]] FlightRecorderDump dump_of(int number) const {
     const Rank& rank = ranks_[static_cast<std::size_t>(number)];
-    give(event_of(number, EventKind::trace_read, {{"format", "flight_recorder"}}), events);
+    FlightRecorderDump dump;
+    dump.version = "2.10";
+    std::map<std::string, std::uint32_t> index;
     for (const auto& [name, members] : groups_) {
       if (std::find(members.begin(), members.end(), number) == members.end()) continue;
-      std::string text;
-      for (const int member : members) text += (text.empty() ? "" : ",") + std::to_string(member);
+      index[name] = static_cast<std::uint32_t>(dump.groups.size());
       const std::string desc = name.substr(0, name.find_first_of("0123456789"));
-      give(event_of(number, EventKind::group_seen,
-                    {{"group", name}, {"desc", desc}, {"ranks", text}}),
-           events);
+      dump.groups.push_back({name, desc, {members.begin(), members.end()}});
     }
-    for (const auto& [lane, last] : rank.next_seq) tell_lane(number, lane, last, events);
-  }
-
-  void tell_lane(int number, const std::pair<std::string, std::string>& lane, int last,
-                 std::vector<Event>& events) const {
-    const Rank& rank = ranks_[static_cast<std::size_t>(number)];
-    const Operation* completed = nullptr;
-    std::vector<const Operation*> pending;
+    std::map<std::string, std::int64_t> transfers;
     for (std::size_t i = 0; i < rank.handed_in; ++i) {
       const Operation& operation = rank.program[i];
-      if (operation.group != lane.first || operation.lane != lane.second) continue;
-      if (operation.done) completed = &operation;
-      if (!operation.done) pending.push_back(&operation);
+      RecorderEntry entry = entry_of(number, rank, operation);
+      entry.group = index.at(operation.group);
+      entry.pg_id = entry.group;
+      if (entry.is_p2p) entry.p2p_seq_id = ++transfers[operation.group];
+      entry.frames = {static_cast<std::uint32_t>(i)};
+      dump.frames.push_back({"step", "/opt/train/train.py", 100 + static_cast<std::int64_t>(i)});
+      dump.entries.push_back(std::move(entry));
     }
-    const auto tell_one = [&](const Operation& operation, EventKind kind) {
-      const bool started = story_.timing && !operation.stuck && at_front(rank, operation);
-      const std::string size = std::to_string(operation.elements);
-      Event event = event_of(number, kind,
-                             {{"group", operation.group},
-                              {"lane", operation.lane},
-                              {"op", operation.op},
-                              {"seq", std::to_string(operation.seq)},
-                              {"record", std::to_string(operation.record)},
-                              {"last", std::to_string(last)},
-                              {"in_sizes", size},
-                              {"out_sizes", size},
-                              {"in_dtypes", operation.dtype},
-                              {"out_dtypes", operation.dtype},
-                              {"frame", "train.py:" + std::to_string(100 + operation.record)},
-                              {"state", operation.done ? "completed"
-                                        : started      ? "started"
-                                                       : "scheduled"}});
-      event.observed_at = operation.created;
-      give(std::move(event), events);
-    };
-    if (completed != nullptr) tell_one(*completed, EventKind::operation_completed);
-    for (std::size_t i = 0; i < std::min(pending.size(), told_pending_max); ++i)
-      tell_one(*pending[i], EventKind::operation_pending);
+    return dump;
+  }
+
+  [[nodiscard]] RecorderEntry entry_of(int number, const Rank& rank,
+                                       const Operation& operation) const {
+    RecorderEntry entry;
+    entry.record_id = operation.record;
+    entry.is_p2p = operation.lane != "collective";
+    entry.collective_seq_id = entry.is_p2p ? 0 : operation.seq;
+    entry.p2p_seq_id = 0;
+    entry.profiling_name = "nccl:" + operation.op;
+    if (entry.is_p2p) {
+      // Names carry ranks within the group.
+      const std::string peer = place_in(operation.group, std::stoi(operation.lane.substr(5)));
+      entry.profiling_name +=
+          " " + place_in(operation.group, number) + (operation.op == "send" ? "->" : "<-") + peer;
+    }
+    entry.in_sizes = entry.out_sizes = std::to_string(operation.elements);
+    entry.in_dtypes = entry.out_dtypes = operation.dtype;
+    entry.created = operation.created;
+    entry.timeout_ms = 600000;
+    entry.retired = operation.done;
+    const bool started = story_.timing && !operation.stuck && at_front(rank, operation);
+    entry.state = operation.done ? OperationState::completed
+                  : started      ? OperationState::started
+                                 : OperationState::scheduled;
+    return entry;
+  }
+
+  [[nodiscard]] std::string place_in(const std::string& group, int rank) const {
+    const auto& members = groups_.at(group);
+    return std::to_string(std::find(members.begin(), members.end(), rank) - members.begin());
   }
 
   static bool at_front(const Rank& rank, const Operation& operation) {
@@ -318,6 +303,25 @@ std::vector<std::string> operations_of(const JobShape& shape, int rank) {
   return names;
 }
 
-std::vector<Event> traces_of(const JobStory& story) { return Job(story).events(); }
+std::map<int, FlightRecorderDump> dumps_of(const JobStory& story) { return Job(story).dumps(); }
+
+std::vector<Event> traces_of(const JobStory& story) {
+  std::vector<Event> events;
+  Counters counters;
+  for (const auto& [rank, dump] : dumps_of(story)) {
+    const std::string bytes =
+        story.json ? flight_recorder_json(dump) : flight_recorder_pickle(dump);
+    const auto read = read_flight_recorder(bytes, counters);
+    FAULTLINE_CHECK(read.ok());
+    Origin origin;
+    origin.source = EventSource::collective_trace;
+    origin.path = "rank_" + std::to_string(rank);
+    origin.attempt = AttemptId{"77", 0};
+    origin.rank = rank;
+    for (Event& event : flight_recorder_events(*read, origin, counters))
+      events.push_back(std::move(event));
+  }
+  return events;
+}
 
 }  // namespace faultline

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ingest/flight_recorder.h"
 #include "model/event.h"
 
 namespace faultline {
@@ -41,6 +42,7 @@ struct JobStory {
   int rank = 0;
   int at = 0;           // of its own operations, from 0; see operations_of()
   bool timing = false;  // the recorder tells started from scheduled
+  bool json = false;    // and writes JSON
 };
 
 /// The groups of a shape by name, "tp0" to "world", each with its global ranks.
@@ -49,7 +51,10 @@ std::map<std::string, std::vector<int>> groups_of(const JobShape& shape);
 /// What a rank's program hands in, as "tp0 all_reduce", "pp1 send>4".
 std::vector<std::string> operations_of(const JobShape& shape, int rank);
 
-/// The events that the traces of all ranks give.
+/// What the flight recorder of each rank would write.
+std::map<int, FlightRecorderDump> dumps_of(const JobStory& story);
+
+/// The events that the dumps of all ranks give, by way of their bytes.
 std::vector<Event> traces_of(const JobStory& story);
 
 }  // namespace faultline
