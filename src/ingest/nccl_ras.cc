@@ -29,10 +29,20 @@ Member member_of(const RasRank& rank) {
 
 bool is_told(const RasRank& rank) { return !rank.host.empty() || rank.pid != 0; }
 
+/// True if both give each number to the same process, as two communicators of the whole job do.
+bool numbered_alike(const RasCommunicator& left, const RasCommunicator& right) {
+  if (left.ranks.size() != right.ranks.size() || left.ranks.empty()) return false;
+  return std::all_of(left.ranks.begin(), left.ranks.end(), [&](const auto& entry) {
+    const auto other = right.ranks.find(entry.first);
+    return other != right.ranks.end() && is_told(entry.second) &&
+           member_of(entry.second) == member_of(other->second);
+  });
+}
+
 /// The communicator of the whole job; nullptr if none is that for certain.
 const RasCommunicator* whole_job(const RasReport& report) {
   const RasCommunicator* largest = nullptr;
-  bool unique = true;
+  bool certain = true;
   std::set<Member> members;
   for (const RasCommunicator& communicator : report.communicators) {
     for (const auto& [number, rank] : communicator.ranks) {
@@ -40,12 +50,12 @@ const RasCommunicator* whole_job(const RasReport& report) {
     }
     if (largest == nullptr || communicator.size > largest->size) {
       largest = &communicator;
-      unique = true;
+      certain = true;
     } else if (communicator.size == largest->size) {
-      unique = false;
+      certain = certain && numbered_alike(*largest, communicator);
     }
   }
-  const bool whole = largest != nullptr && unique &&
+  const bool whole = largest != nullptr && certain &&
                      members.size() <= static_cast<std::size_t>(std::max(0, largest->size));
   return whole ? largest : nullptr;
 }

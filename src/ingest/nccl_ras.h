@@ -51,8 +51,9 @@ struct RasReport {
 };
 
 /// The numbers that a communicator gives to its ranks are the job's where it holds the whole job:
-/// the largest one, if there is one such and it has room for all processes that are told of. Others
-/// are translated through it; without one only nodes are named (ingest_ras_unplaced_ranks_total).
+/// the largest one, if there is one such (or several that number the same processes alike) and it
+/// has room for all processes that are told of. Others are translated through it; without one only
+/// nodes are named (ingest_ras_unplaced_ranks_total).
 ///
 /// trace_read for each rank that answered; group_seen; operation_completed for each rank of each
 /// communicator: `seq` is how many collectives it launched, `op` the kind in which ranks differ or

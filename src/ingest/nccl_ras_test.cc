@@ -157,6 +157,20 @@ TEST(NcclRasJson, OtherCommunicatorsRanksAreThoseOfTheJob) {
                    "operation_completed rank:7#0/3@10.0.0.2 group=0x2 op=AllReduce seq=9"}));
 }
 
+TEST(NcclRasJson, TwoOfTheWholeJobAgreeOrNeitherIsIt) {
+  const std::string one = communicator("0x1", 2, {rank_json(0, 0, 5), rank_json(1, 1, 5)});
+  const std::string same = communicator("0x2", 2, {rank_json(0, 0, 7), rank_json(1, 1, 6)});
+  const std::string other = communicator("0x3", 2, {rank_json(0, 1, 7), rank_json(1, 0, 6)});
+  EXPECT_EQ(briefs(json(report({one, same}))),
+            (Texts{"group_seen rank:7#0/0 group=0x1 ranks=0,1",
+                   "operation_completed rank:7#0/0@10.0.0.1 group=0x1 op=AllReduce seq=6",
+                   "operation_completed rank:7#0/1@10.0.0.1 group=0x1 op=AllReduce seq=6",
+                   "group_seen rank:7#0/0 group=0x2 ranks=0,1",
+                   "operation_completed rank:7#0/0@10.0.0.1 group=0x2 op=AllReduce seq=8",
+                   "operation_completed rank:7#0/1@10.0.0.1 group=0x2 op=AllReduce seq=7"}));
+  EXPECT_TRUE(briefs(json(report({one, other}))).empty());
+}
+
 TEST(NcclRasJson, WithoutTheWholeJobsCommunicatorNoRankIsNamed) {
   Counters counters;
   const auto events =
