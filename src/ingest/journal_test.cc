@@ -117,6 +117,9 @@ TEST_F(JournalTest, ReadsAMessageOfBytesAndPassesOverNull) {
     bytes.back().json += std::to_string(static_cast<unsigned char>(c)) + ",";
   bytes.back().json.back() = ']';
   EXPECT_EQ(json(as_json(bytes)).size(), 1U);
+  std::string beyond = bytes.back().json;
+  bytes.back().json = beyond.replace(beyond.find("88,"), 2, "344");  // 256 more
+  EXPECT_TRUE(json(as_json(bytes)).empty());
   bytes.back().json = "[72,101,300,-1,\"x\",[1]]";
   EXPECT_TRUE(json(as_json(bytes)).empty()) << "bytes that are none";
   bytes.back().json = "null";
@@ -127,6 +130,8 @@ TEST_F(JournalTest, ReadsAMessageOfBytesAndPassesOverNull) {
 TEST_F(JournalTest, EachLineOfAMessageIsOne) {
   const std::string message = "pcieport error\\n" + std::string(xid_79) + "\\r\\nx";
   EXPECT_EQ(json(as_json(kernel_entry(message))).size(), 1U);
+  EXPECT_TRUE(json(as_json(kernel_entry("x\\r" + std::string(xid_79)))).empty())
+      << "what follows a carriage return is no line of its own";
 }
 
 TEST_F(JournalTest, ReadsAnArrayAndIndentedObjects) {
