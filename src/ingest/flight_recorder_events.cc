@@ -35,7 +35,7 @@ std::vector<std::uint32_t> batch_ends(const FlightRecorderDump& dump) {
   for (auto i = static_cast<std::uint32_t>(dump.entries.size()); i-- > 0;) {
     const RecorderEntry& entry = dump.entries[i];
     std::uint32_t& end = open[entry.group];
-    if (op_of(entry.profiling_name).ends_with("coalesced")) {
+    if (entry.profiling_name.ends_with("coalesced")) {
       end = i;
     } else if (end != none) {
       const RecorderEntry& closing = dump.entries[end];
@@ -163,13 +163,12 @@ class EventWriter {
   void write_group(const std::string& name, const RecorderGroup& group) {
     auto parts = rank_ranges(group.ranks, field_bytes_max - 3);
     if (parts.empty()) parts.emplace_back();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      // The parts of a long one need places of their own, which are theirs to be told apart by.
-      Event& event = add_event(EventKind::group_seen, newest_, group.offset + i,
-                               "group " + group.name + " (" + group.desc + "): " + parts[i]);
+    for (const std::string& part : parts) {
+      Event& event = add_event(EventKind::group_seen, newest_, group.offset,
+                               "group " + group.name + " (" + group.desc + "): " + part);
       set(event, "group", name);
       set(event, "desc", group.desc);
-      set(event, "ranks", parts[i]);
+      set(event, "ranks", part);
       event.id = make_event_id(event);
     }
   }
@@ -242,7 +241,7 @@ class EventWriter {
   void add_operation(std::uint32_t index) {
     const RecorderEntry& entry = dump_.entries[index];
     RecorderTransfer transfer;
-    const bool is_transfer = parse_transfer(entry.profiling_name, transfer);
+    const bool is_transfer = entry.is_p2p && parse_transfer(entry.profiling_name, transfer);
     // What closes a batch of transfers whose beginning is lost is on nobody's lane.
     if (entry.is_p2p && !is_transfer) return;
     const std::int32_t peer = is_transfer ? transfer.peer : -1;

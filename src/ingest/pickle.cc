@@ -78,14 +78,18 @@ class Unpickler {
     return *error_;
   }
 
-  // What a pickle is made of most comes first: containers, and the memo that lets a text or a
-  // container be written once.
+  // What a pickle is made of most comes first: the memo that lets a text or a container be written
+  // once, small numbers, and containers.
   bool step(unsigned char opcode) {
     switch (opcode) {
       case 'h': return get_numbered<std::uint8_t>();
       case 'q': return put_numbered<std::uint8_t>();
       case 'j': return get_numbered<std::uint32_t>();
       case 'r': return put_numbered<std::uint32_t>();
+      case 'K': return integer<std::uint8_t>();
+      case 'M': return integer<std::uint16_t>();
+      case 'J': return integer<std::int32_t>();
+      case 'X': return with_size<std::uint32_t>([this](auto in) { return push(in, Kind::text); });
       case 0x94: return put(memoized_);
       case 'g': return with_line([this](auto line) { return with_number(line, &Unpickler::get); });
       case 'p': return with_line([this](auto line) { return with_number(line, &Unpickler::put); });
@@ -121,9 +125,6 @@ class Unpickler {
       case 'N': return builder_.push(TreeValue::of_none());
       case 0x88: return builder_.push(TreeValue::of_boolean(true));
       case 0x89: return builder_.push(TreeValue::of_boolean(false));
-      case 'K': return integer<std::uint8_t>();
-      case 'M': return integer<std::uint16_t>();
-      case 'J': return integer<std::int32_t>();
       case 0x8a: return with_size<std::uint8_t>([this](auto bytes) { return big_integer(bytes); });
       case 0x8b: return with_size<std::uint32_t>([this](auto bytes) { return big_integer(bytes); });
       case 'I':
@@ -138,7 +139,6 @@ class Unpickler {
     const auto push_text = [this](auto bytes) { return push(bytes, Kind::text); };
     const auto push_bytes = [this](auto bytes) { return push(bytes, Kind::bytes); };
     switch (opcode) {
-      case 'X':
       case 'T': return with_size<std::uint32_t>(push_text);
       case 'U':
       case 0x8c: return with_size<std::uint8_t>(push_text);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <new>
+#include <type_traits>
 
 namespace faultline {
 
-static_assert(sizeof(TreeValue) == 16);
+static_assert(sizeof(TreeValue) == 16 && std::is_trivially_copyable_v<TreeValue>);
 
 TreeValue TreeValue::of_boolean(bool value) {
   TreeValue made(Kind::boolean);
@@ -157,9 +159,8 @@ bool TreeBuilder::grow() {
 bool TreeBuilder::append(ValueContainer& container, std::span<TreeValue> values) {
   if (values.empty()) return true;
   if (!reserve(container, container.size + values.size())) return false;
-  TreeValue* into = container.items + container.size;
+  std::uninitialized_copy(values.begin(), values.end(), container.items + container.size);
   for (const TreeValue& value : values) {
-    *into++ = value;
     if (!value.is_container()) continue;
     ValueContainer& part = *value.container_;
     part.placed = true;
@@ -180,9 +181,9 @@ bool TreeBuilder::reserve(ValueContainer& container, std::size_t size) {
   void* room = arena_.allocate(capacity * sizeof(TreeValue));
   if (room == nullptr || capacity > std::numeric_limits<std::uint32_t>::max())
     return fail("more values than the limit allows");
+  // Values are as good as bytes: what is not yet there is not written either.
   auto* items = static_cast<TreeValue*>(room);
-  std::uninitialized_default_construct_n(items, capacity);
-  std::copy_n(container.items, container.size, items);
+  std::uninitialized_copy_n(container.items, container.size, items);
   container.items = items;
   container.capacity = static_cast<std::uint32_t>(capacity);
   return true;
