@@ -60,8 +60,16 @@ bool is_nvidia_smi_xml(const ContentLines& lines) {
          any_starts(first(lines, 4), {"<!DOCTYPE nvidia_smi_log", "<nvidia_smi_log"});
 }
 
+/// The table of `nvidia-smi` alone. A job's log may begin with one, and goes on.
+bool is_nvidia_smi_table(const ContentLines& lines) {
+  constexpr std::size_t other_lines_max = 2;  // the time, and a command before it
+  return any_starts(first(lines, 4), {"| NVIDIA-SMI "}) &&
+         count_starting(lines, {"|", "+"}) + other_lines_max >= lines.size();
+}
+
 /// `nvidia-smi -q`, or what it says in its place of a GPU that does not answer.
 bool is_nvidia_smi_text(const ContentLines& lines) {
+  if (is_nvidia_smi_table(lines)) return true;
   if (any_starts(first(lines, 1), {"Unable to determine the device handle for"})) return true;
   return any_starts(first(lines, 2), {"==============NVSMI LOG=============="}) &&
          count_starting(first(lines, 8), {"Timestamp", "Driver Version", "CUDA Version",
