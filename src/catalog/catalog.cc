@@ -72,7 +72,7 @@ const RuleText* Catalog::rule(std::string_view id) const { return find_by_id(rul
 std::string Catalog::fingerprint() const {
   StableHash hash;
   for (const auto& signature : signatures_) {
-    hash.add(signature.id).add(signature.pattern).add(to_text(signature.layer));
+    hash.add(signature.id).add(signature.pattern).add(signature.filter).add(to_text(signature.layer));
   }
   return hash.hex();
 }

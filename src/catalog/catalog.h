@@ -34,6 +34,7 @@ struct Signature {
   std::string id;
   Layer layer = Layer::kernel;
   std::string pattern;
+  std::string filter;  // matches every line that the pattern matches, and is faster; may be empty
   std::vector<std::string> captures;
   std::string cause;
   SignatureUse use = SignatureUse::primary;

@@ -102,6 +102,8 @@ void check_pattern(const Signature& signature, TableReader& reader) {
   }
   if (RE2::PartialMatch("", expression))
     reader.fail("pattern", "the pattern matches an empty line");
+  if (!signature.filter.empty() && !RE2(signature.filter, options).ok())
+    reader.fail("filter", "'filter' is not RE2 syntax");
 }
 
 void check_captures(const Signature& signature, TableReader& reader) {
@@ -141,6 +143,7 @@ Result<Signature> parse_signature(const toml::table& table, const std::string& f
   signature.id = reader.text("id");
   signature.layer = reader.word<Layer>("layer");
   signature.pattern = reader.text("pattern");
+  signature.filter = reader.text_or("filter", "");
   signature.captures = reader.texts_or_none("captures");
   signature.cause = reader.text("cause");
   signature.use = reader.word_or<SignatureUse>("use", SignatureUse::primary);

@@ -41,6 +41,7 @@ const std::vector<NamedRule>& failure_rules() {
       {"rendezvous_lost", rule_rendezvous_lost},
       {"peers_lost", rule_peers_lost},
       {"first_exit", rule_first_exit},
+      {"told_to_end", rule_told_to_end},
       {"kernel_fault_afterwards", rule_kernel_fault_afterwards},
   };
   return rules;
@@ -176,7 +177,7 @@ Explanation explanation_from(const JobLine& line, std::string_view cause,
 
 std::string attempt_words(const FailureCase& failure) {
   const AttemptId& id = failure.attempt.id;
-  return id.job == Subject::of_unnamed_job().attempt.job ? "the job" : id.text();
+  return id.job.starts_with(Subject::of_unnamed_job().attempt.job) ? "the job" : id.text();
 }
 
 std::string kernel_log_of(const std::string& node, const FailureCase& failure) {

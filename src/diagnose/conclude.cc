@@ -4,7 +4,9 @@
 #include <set>
 
 #include "base/text.h"
+#include "detect/confidence.h"
 #include "diagnose/advice.h"
+#include "diagnose/warnings.h"
 
 namespace faultline {
 namespace {
@@ -15,21 +17,28 @@ constexpr std::size_t also_seen_max = 8;
 
 using EventsById = std::map<EventId, const Event*>;
 
+/// A rule that only says where to look has not found out what it is.
+bool is_hint(const Verdict& verdict) {
+  return verdict.detector == "attribution" && verdict.confidence <= confidence::hint;
+}
+
 bool is_unknown(const Verdict& verdict, const Catalog& catalog) {
   const Cause* cause = catalog.cause(verdict.cause);
-  return verdict.status == VerdictStatus::unknown || cause == nullptr ||
+  return verdict.status == VerdictStatus::unknown || is_hint(verdict) || cause == nullptr ||
          cause->cause_class == CauseClass::unknown;
 }
 
-/// How much a verdict explains: that of the run's own failure before others, a known cause before
-/// an unknown one, then severity, then how sure it is.
+/// How much a verdict explains: that of the run's own failure before others, of which its rules
+/// have found that they do not explain it; a known cause before an unknown one, then severity, then
+/// how sure it is, then what came first.
 bool explains_more(const Verdict& a, const Verdict& b, const AttemptId& attempt,
                    const Catalog& catalog) {
   const auto rank = [&](const Verdict& verdict) {
     const Cause* cause = catalog.cause(verdict.cause);
-    return std::tuple(!is_unknown(verdict, catalog), verdict.attempt == attempt,
+    return std::tuple(verdict.attempt == attempt, !is_unknown(verdict, catalog),
                       verdict.detector == "attribution",
-                      cause == nullptr ? Severity::info : cause->severity, verdict.confidence);
+                      cause == nullptr ? Severity::info : cause->severity, verdict.confidence,
+                      -verdict.since.time_since_epoch());
   };
   return rank(a) > rank(b);
 }
@@ -48,6 +57,12 @@ EvidenceLine evidence_line(const Event& event, const LineNumbers& lines) {
 
 std::string place_text(const EvidenceLine& line) {
   return line.line == 0 ? line.file : line.file + ":" + std::to_string(line.line);
+}
+
+/// A run that went well is that, whatever its nodes warn of.
+bool tells_of_job(const Replay& replay) {
+  return std::any_of(replay.events.begin(), replay.events.end(),
+                     [](const Event& event) { return event.attempt.has_value(); });
 }
 
 /// What an event is, in a few words: its cause's summary, or what was handed in.
@@ -133,7 +148,7 @@ void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Catalog& ca
   diagnosis.missing = verdict.missing;
   if (cause == nullptr) return;
   diagnosis.cause_class =
-      verdict.status == VerdictStatus::unknown ? CauseClass::unknown : cause->cause_class;
+      diagnosis.status == DiagnosisStatus::undecided ? CauseClass::unknown : cause->cause_class;
   diagnosis.summary = cause->summary;
   diagnosis.cases = cause->cases;
   const Advice advice = advise(verdict, *cause);
@@ -153,6 +168,9 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
   std::stable_sort(verdicts.begin(), verdicts.end(), [&](const Verdict& a, const Verdict& b) {
     return explains_more(a, b, replay.attempt, catalog);
   });
+  if (verdicts.empty() && !tells_of_job(replay)) {
+    if (auto warning = worst_warning(replay, catalog)) verdicts.push_back(*std::move(warning));
+  }
   if (verdicts.empty()) {
     if (replay.failed) diagnosis.status = DiagnosisStatus::undecided;
     return diagnosis;

@@ -117,12 +117,11 @@ class Document final : public FileDecoder {
 
 std::unique_ptr<FileDecoder> log_file(EventSource source, const InputFile& file,
                                       const LogDatabases& databases, Counters& counters,
-                                      Instant now, bool large) {
+                                      Instant now) {
   auto database = databases.of(source);
   if (database == nullptr) return nullptr;
-  const bool filtered = large && source == EventSource::job_log;
   return stream(LogDecoder(std::move(database), origin_of(file, source), counters, file_limits,
-                           filtered ? databases.job_lines() : nullptr),
+                           LineChoice::may_hit),
                 now);
 }
 
@@ -155,17 +154,17 @@ std::unique_ptr<FileDecoder> document(DecodeDocument decode, Origin origin, Coun
 
 std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile& file,
                                                const LogDatabases& databases, Counters& counters,
-                                               Instant now, bool large) {
+                                               Instant now) {
   const Origin node = origin_of(file, EventSource::kernel_log);
   const Origin answer = origin_of(file, EventSource::scheduler);
   const Origin trace = origin_of(file, EventSource::collective_trace);
   switch (kind) {
     case ContentKind::kernel_log:
-      return log_file(EventSource::kernel_log, file, databases, counters, now, large);
+      return log_file(EventSource::kernel_log, file, databases, counters, now);
     case ContentKind::job_log:
-      return log_file(EventSource::job_log, file, databases, counters, now, large);
+      return log_file(EventSource::job_log, file, databases, counters, now);
     case ContentKind::scheduler_log:
-      return log_file(EventSource::scheduler, file, databases, counters, now, large);
+      return log_file(EventSource::scheduler, file, databases, counters, now);
     case ContentKind::flight_recorder_pickle:
     case ContentKind::flight_recorder_json: {
       Origin dump = trace;

@@ -27,9 +27,9 @@ class FileDecoder {
 /// What is known of a file before it is read.
 Origin origin_of(const InputFile& file, EventSource source);
 
-/// nullptr for content that is not read. `large`: it is worth a filter of its lines.
+/// nullptr for content that is not read.
 std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile& file,
                                                const LogDatabases& databases, Counters& counters,
-                                               Instant now, bool large);
+                                               Instant now);
 
 }  // namespace faultline

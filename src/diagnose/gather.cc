@@ -88,8 +88,7 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
   std::size_t bytes = fill(reader, buffer_);
   const std::string_view head(buffer_.data(), bytes);
   ReadFile seen{file, content_kind(head.substr(0, content_head_bytes)), bytes, 0};
-  const auto decoder = make_file_decoder(seen.kind, file, databases_, counters_, now_,
-                                         much_ || bytes == buffer_.size());
+  const auto decoder = make_file_decoder(seen.kind, file, databases_, counters_, now_);
   if (decoder == nullptr) {
     if (seen.kind != ContentKind::empty)
       warn({file.name, "is of a kind that is not read: " + std::string(to_text(seen.kind)),

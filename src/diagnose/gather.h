@@ -40,9 +40,8 @@ struct Gathered {
 class Gatherer {
  public:
   /// `now` is when it is read: for dates without a year in files without a time.
-  /// `much`: there is so much to read that compiling a filter of lines pays also for small files.
-  Gatherer(const LogDatabases& databases, Counters& counters, Instant now, bool much = false)
-      : databases_(databases), counters_(counters), now_(now), much_(much) {}
+  Gatherer(const LogDatabases& databases, Counters& counters, Instant now)
+      : databases_(databases), counters_(counters), now_(now) {}
 
   void read(const InputFile& file, InputReader& reader);
   void warn(InputWarning warning) { gathered_.warnings.push_back(std::move(warning)); }
@@ -52,7 +51,6 @@ class Gatherer {
   const LogDatabases& databases_;
   Counters& counters_;
   Instant now_;
-  bool much_;
   Gathered gathered_;
   std::string buffer_;
 };

@@ -21,7 +21,7 @@ class Crew {
 
   /// Takes one source after the other until there are no more.
   void work() {
-    Gatherer gatherer(databases_, counters_, now_, much());
+    Gatherer gatherer(databases_, counters_, now_);
     while (true) {
       const std::size_t next = next_.fetch_add(1);
       if (next >= listing_.sources.size()) return;
@@ -41,14 +41,6 @@ class Crew {
   }
 
  private:
-  /// Compiling a filter costs as much as reading this without one.
-  static constexpr std::uint64_t filter_pays_bytes = std::uint64_t{64} << 20U;
-
-  [[nodiscard]] bool much() const {
-    std::uint64_t bytes = 0;
-    for (const auto& source : listing_.sources) bytes += source->file().bytes;
-    return bytes >= filter_pays_bytes;
-  }
   void tell(const Gathered& result) {
     const std::lock_guard lock(mutex_);
     ++done_;

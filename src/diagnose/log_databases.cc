@@ -15,19 +15,6 @@ std::shared_ptr<const SignatureDatabase> LogDatabases::of(EventSource source) co
   return entry->second;
 }
 
-std::shared_ptr<const LineFilter> LogDatabases::job_lines() const {
-  const auto database = of(EventSource::job_log);
-  const std::lock_guard lock(mutex_);
-  if (job_lines_ != nullptr || database == nullptr) return job_lines_;
-  auto filter = LineFilter::open(database);
-  if (filter) {
-    job_lines_ = std::move(*filter);
-  } else if (status_.ok()) {
-    status_ = filter.error();
-  }
-  return job_lines_;
-}
-
 Status LogDatabases::status() const {
   const std::lock_guard lock(mutex_);
   return status_;

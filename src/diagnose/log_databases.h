@@ -8,7 +8,6 @@
 
 #include "base/counters.h"
 #include "catalog/catalog.h"
-#include "ingest/line_filter.h"
 #include "ingest/record_lines.h"
 #include "ingest/signature_database.h"
 
@@ -22,8 +21,6 @@ class LogDatabases {
 
   /// Compiled at its first use; nullptr if that failed, and then status() says why.
   std::shared_ptr<const SignatureDatabase> of(EventSource source) const;
-  /// For large job logs.
-  std::shared_ptr<const LineFilter> job_lines() const;
   SystemDatabases of_system() const {
     return {of(EventSource::kernel_log), of(EventSource::scheduler)};
   }
@@ -35,7 +32,6 @@ class LogDatabases {
   Counters& counters_;
   mutable std::mutex mutex_;
   mutable std::map<EventSource, std::shared_ptr<const SignatureDatabase>> by_source_;
-  mutable std::shared_ptr<const LineFilter> job_lines_;
   mutable Status status_ = ok_status();
 };
 

@@ -88,6 +88,27 @@ std::string node_in(std::string_view name) {
   return host ? std::string(stem) : "";
 }
 
+/// "n3/dmesg.txt": the folder of a file that says only what it is, if it is named as hosts are and
+/// not as runs and days.
+std::string node_in_folder(std::string_view folder, std::string_view name) {
+  static constexpr std::array<std::string_view, 6> kernel_logs = {"dmesg",   "kern",   "kernel",
+                                                                  "journal", "syslog", "messages"};
+  static constexpr std::array<std::string_view, 12> others = {
+      "run", "job",  "rank",     "attempt", "log", "case",
+      "exp", "step", "incident", "slurm",   "v",   "day"};
+  if (!contains(kernel_logs, to_lower(name.substr(0, name.find('.'))))) return {};
+  const std::string lower = to_lower(folder);
+  const bool other = std::any_of(others.begin(), others.end(), [&](std::string_view head) {
+    const auto rest = std::string_view(lower).substr(std::min(head.size(), lower.size()));
+    return lower.starts_with(head) &&
+           (rest.empty() || std::isalpha(static_cast<unsigned char>(rest.front())) == 0 ||
+            rest == "s");
+  });
+  const bool host = !folder.empty() && is_digit(folder.back()) && !is_digit(folder[0]) && !other &&
+                    valid_node_name(folder);
+  return host ? std::string(folder) : "";
+}
+
 }  // namespace
 
 NameHint name_hint(std::string_view path) {
@@ -100,6 +121,7 @@ NameHint name_hint(std::string_view path) {
   if (slash == std::string_view::npos) return hint;
   const std::string_view folders = path.substr(0, slash);
   const std::string_view folder = folders.substr(folders.rfind('/') + 1);
+  if (hint.node.empty()) hint.node = node_in_folder(folder, name);
   // torchrun --log-dir: RUN/attempt_0/RANK/stderr.log
   const bool torchrun = folders.find("attempt_") != std::string_view::npos;
   if (hint.rank < 0 && torchrun) hint.rank = small_number(folder).value_or(-1);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "detect/detectors.h"
+#include "detect/event_window.h"
 #include "diagnose/clock_skew.h"
 #include "model/names.h"
 
@@ -67,13 +68,53 @@ Instant place_in_time(std::vector<Event>& events, Instant fallback) {
   return end;
 }
 
+/// "cn-0331" and "cn-0330" are named alike.
+std::string name_pattern(std::string_view node) {
+  std::string pattern;
+  for (const char c : node.substr(0, node.find('.'))) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) pattern += c;
+    if (digit && !pattern.ends_with('#')) pattern += '#';
+  }
+  return pattern;
+}
+
+/// The nodes of a run whose every rank says where it is. Other names, as containers give, say
+/// nothing of the machines below.
+std::set<std::string> nodes_of_all_ranks(const std::vector<Event>& events) {
+  std::set<std::string> nodes;
+  std::set<std::int32_t> ranks;
+  std::size_t world = 0;
+  for (const Event& event : events) {
+    if (event.kind != EventKind::rank_started || event.subject.node.empty()) continue;
+    ranks.insert(event.subject.rank);
+    nodes.insert(event.subject.node);
+    world = std::max(world, parse_number<std::size_t>(event.field("world")).value_or(0));
+  }
+  if (world == 0 || ranks.size() < world) nodes.clear();
+  return nodes;
+}
+
+/// A machine that is named as those of the run are, and is none of them.
+bool is_stranger(std::string_view node, const std::set<std::string>& of_run) {
+  const auto bare = [](std::string_view name) { return name.substr(0, name.find('.')); };
+  bool alike = false;
+  for (const std::string& other : of_run) {
+    if (bare(other) == bare(node)) return false;
+    alike = alike || name_pattern(other) == name_pattern(node);
+  }
+  return alike;
+}
+
 std::string nodes_of(const std::vector<Event>& events) {
+  const std::set<std::string> of_run = nodes_of_all_ranks(events);
   std::set<std::string> nodes;
   const auto add = [&](std::string_view name) {
     if (valid_node_name(name) && name != "localhost" && nodes.size() < run_nodes_max)
       nodes.emplace(name);
   };
   for (const Event& event : events) {
+    if (!of_job(event) && is_stranger(node_of(event), of_run)) continue;
     if (!event.subject.node.empty()) {
       add(event.subject.node);
     } else if (of_job(event)) {

@@ -8,6 +8,7 @@
 #include "ingest/hardware_name.h"
 #include "ingest/kernel_lines.h"
 #include "ingest/launcher_table.h"
+#include "ingest/line_filter.h"
 #include "ingest/line_prefix.h"
 #include "ingest/line_splitter.h"
 #include "ingest/line_time.h"
@@ -58,17 +59,18 @@ struct GapCount {
 class LogDecoder::Impl {
  public:
   Impl(std::shared_ptr<const SignatureDatabase> database, Origin origin, Counters& counters,
-       const DecoderLimits& limits, std::shared_ptr<const LineFilter> filter)
+       const DecoderLimits& limits, LineChoice choice)
       : origin_(std::move(origin)),
         counters_(counters),
+        database_(database),
         engine_(std::move(database), counters),
         throttle_(limits),
-        filter_(std::move(filter)),
+        choice_(choice),
         hints_{origin_.rank >= 0, origin_.nodes} {}
 
   std::vector<Event> feed(std::string_view bytes, std::uint64_t offset, Instant now) {
     begin(now);
-    if (filter_ == nullptr || kernel()) {
+    if (choice_ == LineChoice::all || kernel()) {
       split(bytes, offset);
     } else {
       split_filtered(bytes, offset);
@@ -116,10 +118,11 @@ class LogDecoder::Impl {
 
   Origin origin_;
   Counters& counters_;
+  std::shared_ptr<const SignatureDatabase> database_;
   SignatureEngine engine_;
   EventThrottle throttle_;
-  std::shared_ptr<const LineFilter> filter_;
-  std::vector<LineFilter::Span> spans_;
+  LineChoice choice_;
+  std::vector<LineSpan> spans_;
   JobLogHints hints_;
   LineSplitter splitter_;
   LineBlock block_;
@@ -171,9 +174,9 @@ void LogDecoder::Impl::split_filtered(std::string_view bytes, std::uint64_t offs
   const auto first = bytes.find('\n'), last = bytes.rfind('\n');
   if (first == last) return split(bytes, offset);
   const std::string_view whole = bytes.substr(first + 1, last - first);
-  if (!filter_->scan(whole, spans_)) return split(bytes, offset);
+  if (!find_lines_that_may_hit(*database_, whole, spans_)) return split(bytes, offset);
   split(bytes.substr(0, first + 1), offset);
-  for (const auto& span : spans_)
+  for (const LineSpan& span : spans_)
     split(whole.substr(span.begin, span.end - span.begin), offset + first + 1 + span.begin);
   split(bytes.substr(last + 1), offset + last + 1);
 }
@@ -437,10 +440,9 @@ void LogDecoder::Impl::report_gap(GapReason why, std::uint64_t lines, std::uint6
 }
 
 LogDecoder::LogDecoder(std::shared_ptr<const SignatureDatabase> database, Origin origin,
-                       Counters& counters, DecoderLimits limits,
-                       std::shared_ptr<const LineFilter> filter)
+                       Counters& counters, DecoderLimits limits, LineChoice choice)
     : impl_(std::make_unique<Impl>(std::move(database), std::move(origin), counters, limits,
-                                   std::move(filter))) {}
+                                   choice)) {}
 LogDecoder::~LogDecoder() = default;
 LogDecoder::LogDecoder(LogDecoder&&) noexcept = default;
 LogDecoder& LogDecoder::operator=(LogDecoder&&) noexcept = default;

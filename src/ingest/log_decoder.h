@@ -12,7 +12,6 @@
 
 #include "base/counters.h"
 #include "base/time.h"
-#include "ingest/line_filter.h"
 #include "ingest/signature_database.h"
 #include "model/event.h"
 
@@ -60,6 +59,14 @@ struct DecoderLimits {
   std::size_t pairs_per_minute_max = 4096;
 };
 
+enum class LineChoice {
+  all,
+  /// Only lines that may hit a signature (line_filter.h) are taken apart: for job logs that are
+  /// read in bulk. The others are counted nowhere, and where lines carry no time `coalesce_lines`
+  /// counts those alone that may hit. Of kernel logs every line counts, so there it is as `all`.
+  may_hit,
+};
+
 /// Not thread-safe; one for each log. The counters, and the catalog of which the database was made,
 /// must outlive it.
 ///
@@ -95,12 +102,8 @@ struct DecoderLimits {
 /// is unknown and the clock is `none`.
 class LogDecoder {
  public:
-  /// With a filter of the same signatures only lines that may hit are looked at: for job logs that
-  /// are read in bulk. Lines that it holds back are counted nowhere, and where lines carry no time
-  /// `coalesce_lines` counts those alone that it lets through. Of kernel logs every line counts, so
-  /// there it is not used.
   LogDecoder(std::shared_ptr<const SignatureDatabase> database, Origin origin, Counters& counters,
-             DecoderLimits limits = {}, std::shared_ptr<const LineFilter> filter = nullptr);
+             DecoderLimits limits = {}, LineChoice choice = LineChoice::all);
   ~LogDecoder();
   LogDecoder(LogDecoder&&) noexcept;
   LogDecoder& operator=(LogDecoder&&) noexcept;

@@ -29,7 +29,7 @@ std::string cache_key(const Catalog& catalog, const std::vector<Layer>& layers) 
   hash.add(catalog.fingerprint()).add(hs_version());
   hash.add(static_cast<std::int64_t>(platform.tune))
       .add(static_cast<std::int64_t>(platform.cpu_features));
-  hash.add(static_cast<std::int64_t>(pattern_flags));
+  hash.add(static_cast<std::int64_t>(pattern_flags)).add("without anchors");
   for (const Layer layer : layers) hash.add(to_text(layer));
   return hash.hex();
 }
@@ -44,13 +44,26 @@ Error compile_error(const std::vector<const Signature*>& signatures,
               printable(error.message == nullptr ? "" : error.message, 200)};
 }
 
-Result<hs_database_t*> compile(const std::vector<const Signature*>& signatures) {
-  std::vector<const char*> patterns;
-  std::vector<unsigned> flags(signatures.size(), pattern_flags);
-  std::vector<unsigned> ids;
+/// What Vectorscan looks for: more than the signatures, since RE2 has the last word.
+std::vector<std::string> loose_patterns(const std::vector<const Signature*>& signatures) {
+  std::vector<std::string> patterns;
   for (const Signature* signature : signatures) {
+    patterns.push_back(
+        without_anchors(signature->filter.empty() ? signature->pattern : signature->filter));
+  }
+  patterns.emplace_back(
+      R"([\x00\x1b])");  // what a splitter takes out: SignatureDatabase::dressed_id()
+  return patterns;
+}
+
+Result<hs_database_t*> compile(const std::vector<const Signature*>& signatures) {
+  const std::vector<std::string> loose = loose_patterns(signatures);
+  std::vector<const char*> patterns;
+  std::vector<unsigned> flags(loose.size(), pattern_flags);
+  std::vector<unsigned> ids;
+  for (const std::string& pattern : loose) {
     ids.push_back(static_cast<unsigned>(patterns.size()));
-    patterns.push_back(signature->pattern.c_str());
+    patterns.push_back(pattern.c_str());
   }
   hs_database_t* database = nullptr;
   hs_compile_error_t* error = nullptr;
@@ -110,6 +123,31 @@ Result<hs_database_t*> load_or_compile(const std::vector<const Signature*>& sign
 }
 
 }  // namespace
+
+std::string without_anchors(std::string_view pattern) {
+  std::string out;
+  bool in_brackets = false;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    if (c == '\\' && i + 1 < pattern.size()) {
+      out += c;
+      out += pattern[++i];
+      continue;
+    }
+    if (c == '[' && !in_brackets) {
+      in_brackets = true;
+      out += c;
+      // "[^...]" and "[]...]": these belong to the brackets.
+      if (i + 1 < pattern.size() && pattern[i + 1] == '^') out += pattern[++i];
+      if (i + 1 < pattern.size() && pattern[i + 1] == ']') out += pattern[++i];
+      continue;
+    }
+    if (c == ']') in_brackets = false;
+    if ((c == '^' || c == '$') && !in_brackets) continue;
+    out += c;
+  }
+  return out;
+}
 
 std::vector<Layer> layers_of(EventSource source) {
   switch (source) {

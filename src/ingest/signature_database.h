@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/counters.h"
@@ -27,6 +28,14 @@ namespace faultline {
 std::vector<Layer> layers_of(EventSource source);
 
 /// Thread-safe. Holds pointers into the catalog, which must outlive it.
+/// `pattern` without the anchors '^' and '$' outside of brackets: what matches it somewhere on a
+/// line includes what matches `pattern` at its beginning or end.
+///
+/// Vectorscan 5.4.9 misses matches of a pattern that begins with '^' and something of variable
+/// length when the line before has run the same beginning, in databases of many patterns. Without
+/// anchors it misses none, and RE2, which has the last word, has them.
+std::string without_anchors(std::string_view pattern);
+
 class SignatureDatabase {
  public:
   /// Compiles the patterns of `layers`. With a cache folder the compiled form is read from there,
@@ -47,8 +56,11 @@ class SignatureDatabase {
   SignatureDatabase& operator=(const SignatureDatabase&) = delete;
 
   [[nodiscard]] const std::vector<const Signature*>& signatures() const { return signatures_; }
-  /// nullptr if no signature is of these layers.
+  /// Reports signatures()[id] wherever its pattern, without anchors, or its filter matches; and
+  /// dressed_id() for bytes that no line of a splitter has (colour escapes, NUL). nullptr if no
+  /// signature is of these layers.
   [[nodiscard]] const hs_database* compiled() const { return compiled_; }
+  [[nodiscard]] std::size_t dressed_id() const { return signatures_.size(); }
   /// The RE2 form of signatures()[index]; made at its first hit, since most signatures never hit on
   /// a machine.
   [[nodiscard]] const re2::RE2& expression(std::size_t index) const;

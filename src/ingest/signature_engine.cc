@@ -123,6 +123,7 @@ struct Collector {
   static int on_match(unsigned id, unsigned long long, unsigned long long to, unsigned,
                       void* context) {
     auto& self = *static_cast<Collector*>(context);
+    if (id >= self.last_line.size()) return 0;  // bytes that are none of a signature's
     const std::size_t line = self.block.line_at(static_cast<std::size_t>(to));
     if (self.last_line[id] == line) return 0;
     self.last_line[id] = line;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "ingest/line_filter.h"
 #include "ingest/log_decoder.h"
 #include "tests/bench/training_log.h"
 
@@ -24,7 +25,6 @@ struct Scan {
   Catalog catalog = Catalog::load(FAULTLINE_SOURCE_CATALOG_DIR).value();
   std::shared_ptr<const SignatureDatabase> database =
       SignatureDatabase::open(catalog, layers_of(EventSource::job_log), {}, counters).value();
-  std::shared_ptr<const LineFilter> filter = LineFilter::open(database).value();
   std::string log;
 
   static Scan& get() {
@@ -51,9 +51,9 @@ void over_chunks(benchmark::State& state, Each each) {
 }
 
 void BM_ScanBare(benchmark::State& state) {
-  std::vector<LineFilter::Span> lines;
+  std::vector<LineSpan> lines;
   over_chunks(state, [&](std::string_view chunk, std::size_t) {
-    FAULTLINE_CHECK(Scan::get().filter->scan(chunk, lines));
+    FAULTLINE_CHECK(find_lines_that_may_hit(*Scan::get().database, chunk, lines));
   });
 }
 
@@ -61,7 +61,7 @@ void BM_ScanCleanLog(benchmark::State& state) {
   Scan& scan = Scan::get();
   Origin origin;
   origin.source = EventSource::job_log;
-  LogDecoder decoder(scan.database, origin, scan.counters, {}, scan.filter);
+  LogDecoder decoder(scan.database, origin, scan.counters, {}, LineChoice::may_hit);
   const Instant now{std::chrono::sys_days{std::chrono::year{2026} / 3 / 1}};
   over_chunks(state, [&](std::string_view chunk, std::size_t at) {
     benchmark::DoNotOptimize(decoder.feed(chunk, at, now));

@@ -1,0 +1,89 @@
+#include "diagnose/warnings.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "detect/confidence.h"
+
+namespace faultline {
+namespace {
+
+/// One corrected error says nothing and is often two lines; this many do not come by chance.
+constexpr std::size_t corrected_min = 5;
+
+using Warnings = std::map<std::pair<const Cause*, Subject>, std::vector<const Event*>>;
+
+bool of_machine(const Event& event) {
+  return event.source == EventSource::kernel_log || event.source == EventSource::scheduler;
+}
+
+bool is_warning(const Event& event, const Signature* signature) {
+  return of_machine(event) && event.kind == EventKind::log_signature && signature != nullptr &&
+         signature->role == Role::root && signature->strength == Strength::lead &&
+         signature->use == SignatureUse::primary;
+}
+
+/// A later line said that it is over.
+bool is_over(const Event& event, const Replay& replay, const Catalog& catalog) {
+  return std::any_of(replay.events.begin(), replay.events.end(), [&](const Event& later) {
+    const Signature* signature = catalog.signature(later.signature);
+    return signature != nullptr && signature->use == SignatureUse::clears &&
+           signature->clears == event.signature && later.subject == event.subject &&
+           later.received_at >= event.received_at;
+  });
+}
+
+Warnings warnings_of(const Replay& replay, const Catalog& catalog) {
+  Warnings warnings;
+  for (const Event& event : replay.events) {
+    const Signature* signature = catalog.signature(event.signature);
+    if (!is_warning(event, signature) || is_over(event, replay, catalog)) continue;
+    const Cause* cause = catalog.cause(signature->cause);
+    if (cause != nullptr) warnings[{cause, event.subject}].push_back(&event);
+  }
+  return warnings;
+}
+
+/// The driver of a GPU warns for a reason, and so does what is called an error; others have to
+/// repeat themselves.
+bool says_enough(const Subject& subject, const std::vector<const Event*>& events,
+                 const Catalog& catalog) {
+  const bool error = catalog.signature(events.front()->signature)->severity > Severity::warning;
+  return error || subject.kind == SubjectKind::gpu || events.size() >= corrected_min;
+}
+
+}  // namespace
+
+std::optional<Verdict> worst_warning(const Replay& replay, const Catalog& catalog) {
+  const Warnings warnings = warnings_of(replay, catalog);
+  const Warnings::value_type* worst = nullptr;
+  const auto weight = [&](const Warnings::value_type& warning) {
+    const Event& first = *warning.second.front();
+    return std::tuple(catalog.signature(first.signature)->severity, warning.second.size(),
+                      -first.received_at.time_since_epoch());
+  };
+  for (const auto& warning : warnings) {
+    if (!says_enough(warning.first.second, warning.second, catalog)) continue;
+    if (worst == nullptr || weight(warning) > weight(*worst)) worst = &warning;
+  }
+  if (worst == nullptr) return std::nullopt;
+  const auto& [cause, subject] = worst->first;
+  Verdict verdict;
+  verdict.detector = verdict.rule = warning_rule;
+  verdict.cause = cause->id;
+  verdict.subject = subject;
+  verdict.status = VerdictStatus::suspected;
+  verdict.confidence = confidence::weak;
+  verdict.since = worst->second.front()->received_at;
+  for (const Event* event : worst->second) verdict.evidence.push_back(event->id);
+  verdict.explanation = "No fault was reported, but " + std::to_string(worst->second.size()) +
+                        (worst->second.size() == 1 ? " line warns" : " lines warn") + " of " +
+                        subject.text() + ": " + cause->summary + ".";
+  verdict.id = make_verdict_id(verdict);
+  return verdict;
+}
+
+}  // namespace faultline

@@ -1,0 +1,21 @@
+// What kernels and schedulers warn of where nothing has failed: corrected errors that add up, a
+// task that hangs, a row that waits for its repair.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "catalog/catalog.h"
+#include "diagnose/replay.h"
+#include "model/verdict.h"
+
+namespace faultline {
+
+/// The name of the rule, as the catalog explains it.
+inline constexpr std::string_view warning_rule = "warning";
+
+/// The gravest warning of events without a job, as a weak suspicion; nothing if a single corrected
+/// error is all there is.
+std::optional<Verdict> worst_warning(const Replay& replay, const Catalog& catalog);
+
+}  // namespace faultline
