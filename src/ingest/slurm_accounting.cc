@@ -125,6 +125,7 @@ class AccountingText {
                                      : !columns_->has("nodelist") || !attempt.nodes.empty();
     run.cancelled_by = canceller(value("state"));
     if (const auto reason = value("reason"); reason != "None") run.reason = reason;
+    run.failed_node = value("failednode");
     run.raw = {origin_.path, offset, {}, one_line(line)};
     runs_.add(std::move(run));
     return true;

@@ -16,7 +16,8 @@ namespace faultline {
 /// line gives the columns that follow it. Of `origin` its path and utc_offset count.
 ///
 /// Events, of source scheduler: attempt_started and attempt_ended with the fields that they have
-/// live, and where known `cancelled_by` (a user, by name or number), `reason` and `steps`
+/// live, and where known `cancelled_by` (a user, by name or number), `reason`, `failed_node` and
+/// `steps`
 /// ("batch 1:0 n1; 0 0:9 n[1-4]"). Records of one job are its restarts, in the order of their
 /// starts; a record that is there twice, say as running and as failed, is one, and the later word
 /// counts. A job that never ran gives nothing. `nodes` is expanded where that fits a field, and

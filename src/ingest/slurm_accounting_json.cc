@@ -91,6 +91,7 @@ bool add_job(const Json& job, RawLine raw, SlurmRuns& runs) {
     run.cancelled_by = json_text(json_field(job, "kill_request_user"));
   if (const auto reason = json_text(inner(job, "state", "reason")); reason != "None")
     run.reason = reason;
+  run.failed_node = json_text(json_field(job, "failed_node"));
   run.raw = std::move(raw);
   runs.add(std::move(run));
   const Json& steps = json_field(job, "steps");

@@ -174,6 +174,23 @@ TEST(SlurmAccounting, States) {
       << "it has not ended";
 }
 
+TEST(SlurmAccounting, TheNodeThatFailedIsNamed) {
+  const std::string header = "JobID|State|Start|End|NodeList|FailedNode\n";
+  const std::string row = "7|NODE_FAIL|2026-11-29T21:00:00|2026-11-29T21:10:00|n[1-4]|";
+  const auto failed_node = [](const Decoded& decoded) {
+    return decoded.events.size() == 2 ? decoded.events[1].fields.contains("failed_node")
+                                            ? decoded.events[1].fields.at("failed_node")
+                                            : "none"
+                                      : "no events";
+  };
+  EXPECT_EQ(failed_node(decode(header + row + "n3\n")), "n3");
+  EXPECT_EQ(failed_node(decode(header + row + "\n")), "none");
+  EXPECT_EQ(failed_node(decode(header + row + "None assigned\n")), "none");
+  EXPECT_EQ(failed_node(decode(R"({"jobs": [{"job_id": 7, "state": {"current": ["NODE_FAIL"]},
+      "failed_node": "n3", "time": {"start": 1795986000, "end": 1795987112}}]})")),
+            "n3");
+}
+
 TEST(SlurmAccounting, WhatNeverRanGivesNothing) {
   const auto decoded = decode(
       "JobID|State|Start|End|NodeList\n"

@@ -27,6 +27,7 @@ Event event_of(EventKind kind, const SlurmRun& run) {
   if (kind == EventKind::attempt_ended) {
     add_field(event, "cancelled_by", run.cancelled_by);
     add_field(event, "reason", run.reason);
+    if (valid_node_name(run.failed_node)) add_field(event, "failed_node", run.failed_node);
     add_field(event, "steps", run.steps);
   }
   return event;

@@ -23,7 +23,8 @@ struct SlurmRun {
   std::string node_list;                 // as Slurm wrote it, "n[1-4]"
   std::string cancelled_by;
   std::string reason;
-  std::string steps;  // "batch 1:0 n1; 0 0:9 n[1-4]"
+  std::string failed_node;  // that ended it, where Slurm says which
+  std::string steps;        // "batch 1:0 n1; 0 0:9 n[1-4]"
   RawLine raw;
 };
 
