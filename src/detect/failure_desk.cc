@@ -115,8 +115,8 @@ void FailureDesk::observe_node(const Event& event) {
   if (event.kind == EventKind::node_seen) {
     if (says_down(event)) {
       if (down_.try_emplace(node, happened_at(event)).second) tell_failures_on(node);
-    } else {
-      down_.erase(node);
+    } else if (!event.field("state").empty() || !event.field("down").empty()) {
+      down_.erase(node);  // a reason without a state says nothing of it
     }
   }
   if (event.source == EventSource::agent || event.source == EventSource::kernel_log) {

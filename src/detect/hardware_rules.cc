@@ -194,7 +194,8 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   const bool scheduler_says = failure.attempt.state == AttemptState::node_fail || requeued;
   if (scheduler_says) explanation.evidence.push_back(&end);
   if (explanation.evidence.empty()) return std::nullopt;
-  const std::string shown = node_shown_lost(explanation.node, failure);
+  const std::string* named = failure.attempt.node_called(end.field("failed_node"));
+  const std::string shown = named != nullptr ? *named : node_shown_lost(explanation.node, failure);
   if (!shown.empty()) explanation.node = shown;
   explanation.sure = scheduler_says && !shown.empty();
   explanation.confidence = explanation.sure ? confidence::certain : confidence::fair;
