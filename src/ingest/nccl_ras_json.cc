@@ -114,6 +114,9 @@ class ReportReader : public nlohmann::json_sax<nlohmann::json> {
     rank_.offset = report_.offset;
     rank_.text = "communicator " + communicator()->name + ": rank " + std::to_string(number_) +
                  (rank_.answered ? "" : " is missing");
+    if (rank_.dead) rank_.text += ", considered dead";
+    if (rank_.error != 0) rank_.text += ", ncclResult " + std::to_string(rank_.error);
+    if (rank_.aborted) rank_.text += ", aborted";
     for (const auto& [op, count] : rank_.launched)
       rank_.text += ", " + op + " " + std::to_string(count);
     communicator()->ranks.emplace(static_cast<std::int32_t>(number_), std::move(rank_));

@@ -191,6 +191,8 @@ TEST(NcclRasJson, TellsWhoHasGone) {
         report({communicator("0xae94", 2, {rank_json(0, 0, 0)}, {missing_json(1, 1, dead)})})));
   };
   EXPECT_EQ(gone(true).back(), "nccl.ras.dead rank:7#0/1@10.0.0.1 group=0xae94");
+  EXPECT_EQ(json(report({communicator("0x1", 1, {}, {missing_json(0, 0, true)})})).back().raw.text,
+            "communicator 0x1: rank 0 is missing, considered dead");
   EXPECT_EQ(gone(false).back(), "nccl.ras.unresponsive rank:7#0/1@10.0.0.1 group=0xae94");
   const std::string missing = missing_json(1, 1, false);
   std::string left = missing;
