@@ -1,20 +1,30 @@
 #include "diagnose/advice.h"
 
+#include <algorithm>
+
 #include "model/names.h"
 
 namespace faultline {
 namespace {
 
-/// As likely as not: what a person does by hand needs less than what a policy does by itself.
 /// What decoders call the node of a kernel log that nobody names.
 constexpr std::string_view unknown_node = "unknown";
-constexpr double evict_confidence_min = 0.5;
+
+/// What a person does by hand needs less than what a policy does by itself: as likely as not, where
+/// the kernel says it; more, where it is a counter or a job's word.
+double evict_confidence_min(const Verdict& verdict) {
+  const auto& witnesses = verdict.witnesses;
+  const bool kernel =
+      std::find(witnesses.begin(), witnesses.end(), EventSource::kernel_log) != witnesses.end();
+  return kernel ? 0.5 : 0.55;
+}
 
 /// A cause that is the node's, and evidence that is good enough to act on it. A rank's place
 /// counts: hardware that a rank met is that of its node.
 bool is_evictable(const Verdict& verdict, const Cause& cause) {
   if (verdict.status == VerdictStatus::unknown || blames_no_node(cause)) return false;
-  if (verdict.status != VerdictStatus::confirmed && verdict.confidence < evict_confidence_min)
+  if (verdict.status != VerdictStatus::confirmed &&
+      verdict.confidence < evict_confidence_min(verdict))
     return false;
   return concerns_node(cause.remedy);
 }
