@@ -14,6 +14,7 @@
 #include "adapters/slurm/slurm_accounting.h"
 #include "adapters/slurm/slurm_command.h"
 #include "base/check.h"
+#include "ingest/slurm_words.h"
 #include "model/names.h"
 
 namespace {
