@@ -66,9 +66,21 @@ std::map<std::string, Group> waiting_ranks(const FailureCase& failure) {
   return groups;
 }
 
+/// The ranks that there are, as far as anybody says; else those up to the highest that printed.
+/// Ranks that are missing here and there are then silent; a third of them or more is a group of
+/// which only some ranks are members.
+std::set<std::int32_t> known_ranks(const Group& group, const AttemptRecord& attempt) {
+  std::set<std::int32_t> ranks = attempt.world();
+  if (attempt.world_size > 0 || group.empty()) return ranks;
+  const auto all = static_cast<std::size_t>(group.rbegin()->first) + 1;
+  if ((all - std::min(all, group.size())) * 3 > group.size()) return ranks;
+  for (std::int32_t rank = 0; rank < group.rbegin()->first; ++rank) ranks.insert(rank);
+  return ranks;
+}
+
 std::vector<std::int32_t> silent_ranks(const Group& group, const AttemptRecord& attempt) {
   std::vector<std::int32_t> silent;
-  for (const std::int32_t rank : attempt.world()) {
+  for (const std::int32_t rank : known_ranks(group, attempt)) {
     const auto waiting = group.find(rank);
     if (waiting == group.end() || !waiting->second.timed_out) silent.push_back(rank);
   }
@@ -279,7 +291,37 @@ std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
   return explanation;
 }
 
+namespace {
+
+/// A barrier that keeps a list names the ranks that did not come.
+std::optional<Explanation> missed_barrier(const FailureCase& failure) {
+  std::set<std::int32_t> absent;
+  std::vector<const Event*> evidence;
+  for (const JobLine& line : failure.lines) {
+    const std::string_view ranks = line.fact->event.field("absent");
+    if (ranks.empty()) continue;
+    evidence.push_back(&line.fact->event);
+    for (const std::string_view rank : split(ranks, ',')) {
+      if (const auto number = parse_number<std::int32_t>(trim(rank))) absent.insert(*number);
+    }
+  }
+  if (absent.empty() || absent.size() > named_suspects_max) return std::nullopt;
+  Explanation explanation = suspect_rank(*absent.begin(), cause_id::collective_timeout, failure);
+  explanation.text = "Rank " + std::to_string(*absent.begin()) + " did not come to the barrier.";
+  if (absent.size() > 1) {
+    explanation.subject = Subject::of_attempt(failure.attempt.id);
+    explanation.node.clear();
+    explanation.text = std::to_string(absent.size()) + " ranks did not come to the barrier.";
+  }
+  explanation.confidence = absent.size() == 1 ? confidence::fair : confidence::weak;
+  explanation.evidence = std::move(evidence);
+  return explanation;
+}
+
+}  // namespace
+
 std::optional<Explanation> rule_collective_timeout(const FailureCase& failure) {
+  if (auto explanation = missed_barrier(failure)) return explanation;
   const auto groups = waiting_ranks(failure);
   const bool any = std::any_of(failure.lines.begin(), failure.lines.end(), [](const JobLine& line) {
     return line.signature->id == timeout_signature || line.signature->id == passed_on_signature;

@@ -146,6 +146,7 @@ std::optional<Explanation> rule_out_of_memory(const FailureCase& failure);
 std::optional<Explanation> rule_bus_error(const FailureCase& failure);
 std::optional<Explanation> rule_killed(const FailureCase& failure);
 std::optional<Explanation> rule_first_exit(const FailureCase& failure);
+std::optional<Explanation> rule_told_to_end(const FailureCase& failure);
 std::optional<Explanation> rule_same_on_all_ranks(const FailureCase& failure);  // program_rules.cc
 std::optional<Explanation> rule_repeats_on_suspect(const FailureCase& failure);
 std::optional<Explanation> rule_first_error(const FailureCase& failure);

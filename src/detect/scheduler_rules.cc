@@ -80,13 +80,19 @@ std::optional<Explanation> by_state(const FailureCase& failure) {
   return explanation;
 }
 
+/// An exception after the order may be what the order looks like to the program.
+bool raised_before(const JobLine& order, const FailureCase& failure) {
+  return std::any_of(failure.lines.data(), &order,
+                     [](const JobLine& line) { return line.signature->id == exception_signature; });
+}
+
 /// The scheduler's own words in the job's log. A plain cancellation or requeue is how it takes down
 /// a job that has failed already, so those words count only if nothing else does.
 std::optional<Explanation> by_words(const FailureCase& failure) {
   for (const JobLine& line : failure.lines) {
     const bool limit = contains(limit_causes, line.cause->id);
     const bool order = contains(order_causes, line.cause->id);
-    if (!limit && (!order || failed_by_itself(failure))) continue;
+    if (!limit && (!order || failed_by_itself(failure) || raised_before(line, failure))) continue;
     Explanation explanation = explanation_from(line, line.cause->id, failure);
     explanation.subject = Subject::of_attempt(failure.attempt.id);
     return explanation;
@@ -393,6 +399,24 @@ std::optional<Explanation> rule_first_exit(const FailureCase& failure) {
   if (!last_line) explanation.missing.push_back("the whole output of " + who);
   if (explanation.node.empty() || !failure.hears(explanation.node))
     explanation.missing.push_back(kernel_log_of(explanation.node, failure));
+  return explanation;
+}
+
+std::optional<Explanation> rule_told_to_end(const FailureCase& failure) {
+  const auto told =
+      std::find_if(failure.lines.begin(), failure.lines.end(),
+                   [](const JobLine& line) { return line.cause->id == cause_id::terminated; });
+  if (told == failure.lines.end()) return std::nullopt;
+  Explanation explanation = explanation_from(*told, cause_id::terminated, failure);
+  explanation.subject = Subject::of_attempt(failure.attempt.id);
+  explanation.node.clear();
+  explanation.confidence = confidence::weak;
+  add_all_lines(explanation, failure);
+  explanation.text =
+      "The job was told to end from outside, and met no error of its own in what was read. By a "
+      "person, a scheduler or another node's launcher: no line says.";
+  explanation.missing = {"the scheduler's record of " + attempt_words(failure),
+                         "the output of the other nodes, if there are any"};
   return explanation;
 }
 

@@ -93,19 +93,14 @@ std::string node_in(std::string_view name) {
 std::string node_in_folder(std::string_view folder, std::string_view name) {
   static constexpr std::array<std::string_view, 6> kernel_logs = {"dmesg",   "kern",   "kernel",
                                                                   "journal", "syslog", "messages"};
-  static constexpr std::array<std::string_view, 12> others = {
-      "run", "job",  "rank",     "attempt", "log", "case",
-      "exp", "step", "incident", "slurm",   "v",   "day"};
+  static constexpr std::array<std::string_view, 12> others = {"run",  "runs",    "job",  "jobs",
+                                                              "rank", "attempt", "log",  "logs",
+                                                              "case", "exp",     "step", "slurm"};
   if (!contains(kernel_logs, to_lower(name.substr(0, name.find('.'))))) return {};
   const std::string lower = to_lower(folder);
-  const bool other = std::any_of(others.begin(), others.end(), [&](std::string_view head) {
-    const auto rest = std::string_view(lower).substr(std::min(head.size(), lower.size()));
-    return lower.starts_with(head) &&
-           (rest.empty() || std::isalpha(static_cast<unsigned char>(rest.front())) == 0 ||
-            rest == "s");
-  });
-  const bool host = !folder.empty() && is_digit(folder.back()) && !is_digit(folder[0]) && !other &&
-                    valid_node_name(folder);
+  const auto word = lower.substr(0, lower.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+  const bool host = !folder.empty() && is_digit(folder.back()) && !is_digit(folder[0]) &&
+                    !contains(others, word) && valid_node_name(folder);
   return host ? std::string(folder) : "";
 }
 

@@ -30,6 +30,11 @@ TEST(NameHint, JobAndNode) {
   EXPECT_EQ(name_hint("kern-n3.log").node, "n3");
   EXPECT_EQ(name_hint("gpu-node-007_dmesg.txt").node, "gpu-node-007");
   EXPECT_EQ(name_hint("dmesg.txt").node, "");
+  EXPECT_EQ(name_hint("logs/n3/dmesg.txt").node, "n3");
+  EXPECT_EQ(name_hint("runner-07/messages").node, "runner-07");
+  EXPECT_EQ(name_hint("n3/train.log").node, "") << "whose it is, nobody says";
+  for (const std::string_view folder : {"run12", "job-77", "attempt_0", "logs2", "2026-11-29", "x"})
+    EXPECT_EQ(name_hint(std::string(folder) + "/dmesg.txt").node, "") << folder;
   EXPECT_EQ(name_hint("dmesg-2026.txt").node, "");
 }
 

@@ -7,6 +7,7 @@
 
 #include "detect/detector.h"
 #include "detect/failure_case.h"
+#include "diagnose/warnings.h"
 #include "tests/cases/detect_story.h"
 
 namespace faultline {
@@ -14,7 +15,7 @@ namespace {
 
 TEST(Rules, AreExplainedInTheCatalog) {
   const Catalog& catalog = ShippedSignatures::get().catalog();
-  std::set<std::string> named{"nothing_known"};
+  std::set<std::string> named{"nothing_known", std::string(warning_rule)};
   for (const NamedRule& rule : failure_rules()) named.emplace(rule.name);
   for (const auto& detector : make_detectors(catalog)) {
     // Attribution's answers carry the names of its rules.
