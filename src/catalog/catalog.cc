@@ -56,7 +56,10 @@ Result<Catalog> Catalog::load(const fs::path& folder) {
   CatalogParser parser;
   FAULTLINE_TRY(add_folder(parser, folder / "causes", &CatalogParser::add_causes));
   FAULTLINE_TRY(add_folder(parser, folder / "signatures", &CatalogParser::add_signatures));
-  FAULTLINE_TRY(add_folder(parser, folder / "rules", &CatalogParser::add_rules));
+  // Explanations for people: a site's own catalog may do without.
+  std::error_code unreadable;
+  if (fs::exists(folder / "rules", unreadable))
+    FAULTLINE_TRY(add_folder(parser, folder / "rules", &CatalogParser::add_rules));
   FAULTLINE_TRY(add_folder(parser, folder / "policies", &CatalogParser::add_policies));
   return parser.finish();
 }
@@ -72,7 +75,10 @@ const RuleText* Catalog::rule(std::string_view id) const { return find_by_id(rul
 std::string Catalog::fingerprint() const {
   StableHash hash;
   for (const auto& signature : signatures_) {
-    hash.add(signature.id).add(signature.pattern).add(signature.filter).add(to_text(signature.layer));
+    hash.add(signature.id)
+        .add(signature.pattern)
+        .add(signature.filter)
+        .add(to_text(signature.layer));
   }
   return hash.hex();
 }

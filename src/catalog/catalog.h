@@ -95,8 +95,8 @@ struct PolicyBook {
 
 class Catalog {
  public:
-  /// Reads causes/, signatures/, rules/ and policies/ below `folder`. Any error refuses the whole
-  /// catalog, with file and line.
+  /// Reads causes/, signatures/, policies/ and, where it is there, rules/ below `folder`. Any error
+  /// refuses the whole catalog, with file and line.
   static Result<Catalog> load(const std::filesystem::path& folder);
 
   /// nullptr if there is none.
