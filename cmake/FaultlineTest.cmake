@@ -1,6 +1,9 @@
 # Tests: one executable per folder, each of its cases a test of its own in ctest.
 
 set(FAULTLINE_TEST_TIMEOUT_S 120)
+if(FAULTLINE_SANITIZE MATCHES "thread")
+  set(FAULTLINE_TEST_TIMEOUT_S 600)  # every access is looked at: ten times as slow
+endif()
 
 # With -fno-sanitize-recover a finding ends the test; this adds where it came from. One variable alone, since
 # gtest_discover_tests takes no list here.

@@ -59,6 +59,7 @@ Controller::Controller(const Catalog& catalog, Store& store, Scheduler& schedule
 Controller::~Controller() { stop(); }
 
 Status Controller::start() {
+  spdlog::default_logger();  // made while there is one thread
   const Instant now = clock_.now();
   auto history = load_history(store_, now - options_.limits.repeat_window);
   if (!history) return history.error();
