@@ -6,7 +6,7 @@ std::shared_ptr<const SignatureDatabase> LogDatabases::of(EventSource source) co
   const std::lock_guard lock(mutex_);
   const auto [entry, fresh] = by_source_.try_emplace(source, nullptr);
   if (!fresh) return entry->second;
-  auto database = SignatureDatabase::open(catalog_, layers_of(source), {}, counters_);
+  auto database = SignatureDatabase::open(catalog_, layers_of(source), cache_folder_, counters_);
   if (database) {
     entry->second = std::move(*database);
   } else if (status_.ok()) {

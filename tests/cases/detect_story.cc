@@ -340,6 +340,10 @@ class Story {
 
 }  // namespace
 
+std::filesystem::path ShippedSignatures::cache_folder() {
+  return testing::TempDir() + "faultline_test_signatures_" + std::to_string(::geteuid());
+}
+
 const ShippedSignatures& ShippedSignatures::get() {
   static const ShippedSignatures shipped = [] {
     auto catalog = Catalog::load(FAULTLINE_SOURCE_CATALOG_DIR);
@@ -349,12 +353,10 @@ const ShippedSignatures& ShippedSignatures::get() {
   static const bool compiled = [] {
     auto& databases = const_cast<ShippedSignatures&>(shipped).databases_;
     Counters counters;
-    // Each case may be a process of its own; only the first one compiles.
-    const auto cache =
-        testing::TempDir() + "faultline_test_signatures_" + std::to_string(::geteuid());
     for (const EventSource source :
          {EventSource::kernel_log, EventSource::job_log, EventSource::scheduler}) {
-      auto database = SignatureDatabase::open(shipped.catalog_, layers_of(source), cache, counters);
+      auto database =
+          SignatureDatabase::open(shipped.catalog_, layers_of(source), cache_folder(), counters);
       FAULTLINE_CHECK(database.ok());
       databases[source] = database.value();
     }

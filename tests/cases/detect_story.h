@@ -19,6 +19,8 @@ namespace faultline {
 class ShippedSignatures {
  public:
   static const ShippedSignatures& get();
+  /// Each case may be a process of its own; only the first one compiles.
+  static std::filesystem::path cache_folder();
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
   [[nodiscard]] std::shared_ptr<const SignatureDatabase> database(EventSource source) const;
 

@@ -44,7 +44,8 @@ class TextReader final : public InputReader {
 
 std::vector<Diagnosis> diagnose_files(const std::vector<CaseFile>& files) {
   static Counters counters;
-  static const LogDatabases databases(ShippedSignatures::get().catalog(), counters);
+  static const LogDatabases databases(ShippedSignatures::get().catalog(), counters,
+                                      ShippedSignatures::cache_folder());
   Gatherer gatherer(databases, counters, read_at);
   for (const CaseFile& file : files) {
     TextReader reader(file.content);
