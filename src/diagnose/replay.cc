@@ -10,6 +10,7 @@
 #include "detect/detectors.h"
 #include "detect/event_window.h"
 #include "diagnose/clock_skew.h"
+#include "diagnose/runs.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -18,11 +19,6 @@ namespace {
 /// Longer than any detector waits for late evidence, shorter than what it forgets after.
 constexpr Duration settle_time = std::chrono::seconds{30};
 constexpr std::size_t run_nodes_max = 65536;
-
-bool of_job(const Event& event) {
-  return event.source == EventSource::job_log || event.source == EventSource::launcher ||
-         event.source == EventSource::collective_trace;
-}
 
 /// A line without a time happened after the one before it in its file; before the first that has
 /// one, with it.

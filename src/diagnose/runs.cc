@@ -5,17 +5,13 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace faultline {
 namespace {
 
 const std::string unnamed = Subject::of_unnamed_job().attempt.job;
-
-bool of_job(const Event& event) {
-  return event.source == EventSource::job_log || event.source == EventSource::launcher ||
-         event.source == EventSource::collective_trace;
-}
 
 /// What one of a job's files says of the run that it is from.
 struct JobFile {
@@ -64,14 +60,25 @@ std::vector<JobFile> files_of(const std::vector<Event>& events) {
   return files;
 }
 
+/// One rank's output or trace, whatever folder it lies in.
+using RankFile = std::tuple<std::string, std::int32_t, bool>;
+
+RankFile rank_file(const JobFile& file) {
+  return {file.path.substr(file.folder.size()), *file.ranks.begin(), file.trace};
+}
+
 /// Files that are taken to be of one run so far.
 struct Group {
   std::vector<const JobFile*> files;
   std::string job;
   Instant first, last;
+  std::set<std::string> folders;
+  std::map<RankFile, std::string> folder_of_rank;  // the first that has it
 
   void add(const JobFile& file) {
     files.push_back(&file);
+    folders.insert(file.folder);
+    if (file.ranks.size() == 1) folder_of_rank.emplace(rank_file(file), file.folder);
     if (job.empty()) job = file.job;
     if (!known(file.first)) return;
     first = known(first) ? std::min(first, file.first) : file.first;
@@ -87,11 +94,8 @@ bool apart_in_time(const Group& group, const JobFile& file) {
 /// The same rank's output in another folder: a copy of the layout, for another run.
 bool repeats_a_rank(const Group& group, const JobFile& file) {
   if (file.ranks.size() != 1) return false;
-  return std::any_of(group.files.begin(), group.files.end(), [&](const JobFile* other) {
-    const auto name = [](const JobFile& of) { return of.path.substr(of.folder.size()); };
-    return other->folder != file.folder && other->trace == file.trace &&
-           other->ranks == file.ranks && name(*other) == name(file);
-  });
+  const auto other = group.folder_of_rank.find(rank_file(file));
+  return other != group.folder_of_rank.end() && other->second != file.folder;
 }
 
 bool fits(const Group& group, const JobFile& file) {
@@ -101,9 +105,7 @@ bool fits(const Group& group, const JobFile& file) {
 
 /// How well a file fits: in a folder that is there already, then close in time.
 std::pair<bool, Duration> closeness(const Group& group, const JobFile& file) {
-  const bool folder =
-      std::any_of(group.files.begin(), group.files.end(),
-                  [&](const JobFile* other) { return other->folder == file.folder; });
+  const bool folder = group.folders.contains(file.folder);
   Duration gap{0};
   if (known(group.first) && known(file.first))
     gap = std::max({Duration{0}, file.first - group.last, group.first - file.last});
@@ -194,6 +196,11 @@ std::vector<Run> runs_of_scheduler(const std::vector<Event>& events) {
 }
 
 }  // namespace
+
+bool of_job(const Event& event) {
+  return event.source == EventSource::job_log || event.source == EventSource::launcher ||
+         event.source == EventSource::collective_trace;
+}
 
 std::vector<Run> split_runs(std::vector<Event> events) {
   std::vector<JobFile> files = files_of(events);

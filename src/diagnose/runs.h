@@ -16,6 +16,9 @@ inline constexpr Duration run_gap_min = std::chrono::minutes{30};
 
 inline constexpr std::size_t scheduler_runs_max = 64;
 
+/// Written by the job itself, as against its nodes and its scheduler.
+bool of_job(const Event& event);
+
 struct Run {
   AttemptId attempt;
   std::vector<Event> events;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -26,21 +27,28 @@ bool is_warning(const Event& event, const Signature* signature) {
          signature->use == SignatureUse::primary;
 }
 
-/// A later line said that it is over.
-bool is_over(const Event& event, const Replay& replay, const Catalog& catalog) {
-  return std::any_of(replay.events.begin(), replay.events.end(), [&](const Event& later) {
-    const Signature* signature = catalog.signature(later.signature);
-    return signature != nullptr && signature->use == SignatureUse::clears &&
-           signature->clears == event.signature && later.subject == event.subject &&
-           later.received_at >= event.received_at;
-  });
+/// When a signature was last said to be over, by its id and subject.
+using Cleared = std::map<std::pair<std::string, Subject>, Instant>;
+
+Cleared cleared_in(const Replay& replay, const Catalog& catalog) {
+  Cleared cleared;
+  for (const Event& event : replay.events) {
+    const Signature* signature = catalog.signature(event.signature);
+    if (signature == nullptr || signature->use != SignatureUse::clears) continue;
+    Instant& last = cleared[{signature->clears, event.subject}];
+    last = std::max(last, event.received_at);
+  }
+  return cleared;
 }
 
 Warnings warnings_of(const Replay& replay, const Catalog& catalog) {
+  const Cleared cleared = cleared_in(replay, catalog);
   Warnings warnings;
   for (const Event& event : replay.events) {
     const Signature* signature = catalog.signature(event.signature);
-    if (!is_warning(event, signature) || is_over(event, replay, catalog)) continue;
+    if (!is_warning(event, signature)) continue;
+    const auto over = cleared.find({event.signature, event.subject});
+    if (over != cleared.end() && over->second >= event.received_at) continue;
     const Cause* cause = catalog.cause(signature->cause);
     if (cause != nullptr) warnings[{cause, event.subject}].push_back(&event);
   }

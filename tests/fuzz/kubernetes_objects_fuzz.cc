@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <string_view>
 
-#include "tests/fuzz/record_checks.h"
+#include "tests/fuzz/scheduler_record_check.h"
 
 using namespace faultline;
 
 /// Compiling takes seconds, which would count as those of the first input.
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  fuzz_signatures();
+  fuzz_databases();
   return 0;
 }
 
@@ -22,7 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view document(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto decode_document = data[0] == 'y' ? decode_kubernetes_yaml : decode_kubernetes_json;
   Counters counters;
-  const auto events = decode_document(document, fuzz_origin(), counters, fuzz_signatures());
+  const auto events =
+      decode_document(document, scheduler_fuzz_origin(), counters, fuzz_databases().scheduler);
   if (!events) return 0;
   for (const Event& event : *events) check_record_event(event, document.size());
   return 0;

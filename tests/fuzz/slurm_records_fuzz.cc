@@ -10,7 +10,7 @@
 #include "ingest/scontrol_show.h"
 #include "ingest/sinfo_reasons.h"
 #include "ingest/slurm_accounting.h"
-#include "tests/fuzz/record_checks.h"
+#include "tests/fuzz/scheduler_record_check.h"
 
 namespace {
 
@@ -18,23 +18,25 @@ using namespace faultline;
 using Events = Result<std::vector<Event>>;
 
 Events text(std::string_view document, Counters& counters) {
-  return decode_slurm_accounting(document, fuzz_origin(), counters);
+  return decode_slurm_accounting(document, scheduler_fuzz_origin(), counters);
 }
 Events json(std::string_view document, Counters& counters) {
-  return decode_slurm_accounting_json(document, fuzz_origin(), counters);
+  return decode_slurm_accounting_json(document, scheduler_fuzz_origin(), counters);
 }
 Events scontrol(std::string_view document, Counters& counters) {
-  return decode_scontrol_show(document, fuzz_origin(), counters, fuzz_signatures());
+  return decode_scontrol_show(document, scheduler_fuzz_origin(), counters,
+                              fuzz_databases().scheduler);
 }
 Events sinfo(std::string_view document, Counters& counters) {
-  return decode_sinfo_reasons(document, fuzz_origin(), counters, fuzz_signatures());
+  return decode_sinfo_reasons(document, scheduler_fuzz_origin(), counters,
+                              fuzz_databases().scheduler);
 }
 
 }  // namespace
 
 /// Compiling takes seconds, which would count as those of the first input.
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  fuzz_signatures();
+  fuzz_databases();
   return 0;
 }
 

@@ -2,36 +2,14 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 
 #include "base/check.h"
-#include "ingest/log_decoder.h"
-#include "ingest/signature_database.h"
 #include "model/names.h"
+#include "tests/fuzz/record_check.h"
 
 namespace faultline {
 
-inline const Catalog& fuzz_catalog() {
-  static const Catalog loaded = [] {
-    auto result = Catalog::load(FAULTLINE_SOURCE_CATALOG_DIR);
-    FAULTLINE_CHECK(result.ok());
-    return std::move(result).value();
-  }();
-  return loaded;
-}
-
-inline std::shared_ptr<const SignatureDatabase> fuzz_signatures() {
-  static const auto opened = [] {
-    Counters counters;
-    auto database =
-        SignatureDatabase::open(fuzz_catalog(), layers_of(EventSource::scheduler), {}, counters);
-    FAULTLINE_CHECK(database.ok());
-    return database.value();
-  }();
-  return opened;
-}
-
-inline Origin fuzz_origin() {
+inline Origin scheduler_fuzz_origin() {
   Origin origin;
   origin.source = EventSource::scheduler;
   origin.path = "document";
