@@ -26,6 +26,7 @@ function(faultline_test name)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE faultline_flags ${arg_LIBS} GTest::gmock_main)
   target_compile_options(${name} PRIVATE ${FAULTLINE_LIGHT_SANITIZE_OPTIONS})
+  faultline_precompiled(${name} test)
   target_compile_definitions(${name} PRIVATE
     FAULTLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     FAULTLINE_SOURCE_CATALOG_DIR="${CMAKE_SOURCE_DIR}/catalog")
