@@ -94,8 +94,9 @@ void OperationBoard::add_group(const Event& event) {
 
 void OperationBoard::add_operation(const Event& event, RankTrace& trace) {
   Lane& lane = trace.lanes[{std::string(event.field("group")), std::string(event.field("lane"))}];
-  const RankOperation operation{&event, event.subject.rank, number_of(event, "seq"),
-                                number_of(event, "record")};
+  RankOperation operation{&event, event.subject.rank, number_of(event, "seq"),
+                          number_of(event, "record"), number_of(event, "batch")};
+  if (operation.turn < 0) operation.turn = operation.record;
   trace.last_record = std::max(trace.last_record, operation.record);
   lane.last_seq = std::max({lane.last_seq, number_of(event, "last"), operation.seq});
   if (event.kind == EventKind::operation_completed) {

@@ -23,6 +23,7 @@ struct RankOperation {
   std::int32_t rank = -1;
   std::int64_t seq = -1;     // its number in its lane; -1 if the trace does not say
   std::int64_t record = -1;  // its number among everything that the rank handed in
+  std::int64_t turn = -1;    // the same; of a batch the number of its first, for it begins as one
 };
 
 /// One group's collectives, or one group's transfers in one direction with one peer: operations

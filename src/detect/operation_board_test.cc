@@ -118,14 +118,28 @@ TEST(OperationMatch, SisterGroupsDecide) {
   EXPECT_EQ(found->ranks, Named{1});
 }
 
-TEST(OperationMatch, UnevenOperationsMayDiffer) {
+TEST(OperationMatch, UnevenOperationsMayDifferInTheirAmountsAlone) {
   EXPECT_TRUE(
       odd({operation("1", "all_to_all", "1"), operation("1", "all_to_all", "2")}).ranks.empty());
+  Fields half = operation("1", "all_to_all", "2");
+  half["in_dtypes"] = "Half";
+  EXPECT_EQ(odd({operation("1", "all_to_all"), operation("1", "all_to_all"), half}).ranks,
+            Named{2});
   // The root alone has all of it.
   Fields root = operation("1", "gather", "16"), other = operation("1", "gather", "16");
   root["out_sizes"] = "[16],[16]";
   other["out_sizes"] = "";
   EXPECT_TRUE(odd({root, other}).ranks.empty());
+}
+
+TEST(OperationMatch, TheTwoEndsOfATransfer) {
+  const auto end = [](const std::string& sizes, const std::string& dtypes) {
+    return trace(EventKind::operation_pending, 0, {{"in_sizes", sizes}, {"in_dtypes", dtypes}});
+  };
+  EXPECT_EQ(unequal_ends(end("[2,8]", "Half"), end("16", "Half")), "");
+  EXPECT_EQ(unequal_ends(end("16", "Half"), end("32", "Half")), "16 elements against 32 elements");
+  EXPECT_EQ(unequal_ends(end("16", "Half"), end("16", "Float")), "Half against Float");
+  EXPECT_EQ(unequal_ends(end("", ""), end("16", "Float")), "") << "what is not said differs not";
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 #include "detect/operation_match.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
-#include "base/contains.h"
 #include "base/text.h"
 
 namespace faultline {
@@ -18,18 +16,17 @@ struct Meaning {
   auto operator<=>(const Meaning&) const = default;
 };
 
-/// Collectives whose members may bring different amounts; and a batch, which is recorded as one.
+/// Collectives whose members may bring different amounts.
 bool uneven(std::string_view op) {
-  static constexpr std::array<std::string_view, 4> names = {"all_to_all", "all_to_all_single",
-                                                            "alltoall_base", "coalesced"};
-  return contains(names, op) || op.starts_with("all_to_all") || op.starts_with("ALLTOALL");
+  return op.starts_with("all_to_all") || op.starts_with("alltoall") || op.starts_with("ALLTOALL");
 }
 
 Meaning meaning_of(const Event& event) {
   Meaning meaning;
   meaning.op = event.field("op");
-  if (uneven(meaning.op)) return meaning;
+  if (meaning.op == "coalesced") return meaning;  // a batch of anything, recorded as one
   meaning.dtype = event.field("in_dtypes");
+  if (uneven(meaning.op)) return meaning;
   // The root alone has the whole of these.
   const bool rooted_out =
       meaning.op.find("gather") != std::string::npos && meaning.op.find("all") == std::string::npos;
@@ -110,6 +107,16 @@ std::int64_t element_count(std::string_view sizes) {
   close();
   if (any) total = std::min(limit, total + product);
   return total > 0 || sizes.find('0') != std::string_view::npos ? total : -1;
+}
+
+std::string unequal_ends(const Event& one, const Event& other) {
+  const std::string_view dtype = one.field("in_dtypes"), other_dtype = other.field("in_dtypes");
+  if (!dtype.empty() && !other_dtype.empty() && dtype != other_dtype)
+    return std::string(dtype) + " against " + std::string(other_dtype);
+  const std::int64_t count = element_count(one.field("in_sizes"));
+  const std::int64_t other_count = element_count(other.field("in_sizes"));
+  if (count < 0 || other_count < 0 || count == other_count) return {};
+  return std::to_string(count) + " elements against " + std::to_string(other_count) + " elements";
 }
 
 std::optional<OddRanks> find_odd_ranks(const OperationBoard& board, const LaneKey& key,

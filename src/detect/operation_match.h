@@ -22,6 +22,10 @@ struct OddRanks {
 std::optional<OddRanks> find_odd_ranks(const OperationBoard& board, const LaneKey& key,
                                        std::int64_t seq);
 
+/// How the two ends of one transfer differ, "1024 elements against 512 elements"; "" if they agree,
+/// or do not say.
+std::string unequal_ends(const Event& one, const Event& other);
+
 /// The number of elements in "[8,16],[4]" or "429312": 132; -1 if it is none of these.
 std::int64_t element_count(std::string_view sizes);
 

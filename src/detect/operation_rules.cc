@@ -86,9 +86,11 @@ Explanation explain_mismatch(const StuckFinding& finding, const FailureCase& fai
   const bool sided = finding.ranks.size() <= named_ranks_max;
   set_subject(explanation, finding.ranks, failure);
   explanation.confidence = sided ? confidence::strong : confidence::likely;
-  explanation.text = capitalised(rank_list(finding.ranks)) + " met the others in " +
-                     operation_text(finding.operation, failure) +
-                     " with something else: " + finding.differs + ".";
+  const bool transfer = finding.operation.event->field("lane") != "collective";
+  explanation.text =
+      capitalised(rank_list(finding.ranks)) + (transfer ? " met in " : " met the others in ") +
+      operation_text(finding.operation, failure) +
+      (transfer ? " with different data: " : " with something else: ") + finding.differs + ".";
   const std::string_view frame = finding.last.event->field("frame");
   if (!frame.empty()) explanation.text += " It was called from " + std::string(frame) + ".";
   return explanation;
@@ -143,6 +145,34 @@ Explanation explain_deadlock(const StuckFinding& finding, const FailureCase& fai
   return explanation;
 }
 
+Explanation explain_wrong_order(const StuckFinding& finding, const FailureCase& failure) {
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::collective_desync);
+  set_subject(explanation, finding.ranks, failure);
+  explanation.confidence = finding.ranks.size() == 1 ? confidence::likely : confidence::even;
+  explanation.text = capitalised(rank_list(finding.ranks)) + " went on without " +
+                     operation_text(finding.operation, failure) +
+                     ", in which others wait: it did " + operation_text(finding.last, failure) +
+                     " first, which all others like it do after that. It leaves an operation out, "
+                     "or calls the two in the wrong order.";
+  const std::string_view frame = finding.last.event->field("frame");
+  if (!frame.empty()) explanation.text += " It was called from " + std::string(frame) + ".";
+  return explanation;
+}
+
+Explanation explain_moving(const StuckFinding& finding, const FailureCase& failure) {
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::collective_timeout);
+  set_subject(explanation, {}, failure);
+  explanation.unknown = true;
+  explanation.confidence = confidence::hint;
+  explanation.text =
+      "The traces were written while the job was moving: that a rank was not yet at " +
+      operation_text(finding.operation, failure) + " says nothing.";
+  explanation.missing = {"traces that were written when the job had stood still for a minute"};
+  return explanation;
+}
+
 Explanation explain_inside(const StuckFinding& finding, const FailureCase& failure) {
   Explanation explanation;
   explanation.cause = failure.catalog.cause(cause_id::collective_timeout);
@@ -175,7 +205,9 @@ Explanation explain_finding(const StuckFinding& finding, const FailureCase& fail
     case StuckKind::mismatch: return explain_mismatch(finding, failure);
     case StuckKind::not_joined: return explain_not_joined(finding, failure);
     case StuckKind::no_trace: return explain_no_trace(finding, failure);
+    case StuckKind::wrong_order: return explain_wrong_order(finding, failure);
     case StuckKind::deadlock: return explain_deadlock(finding, failure);
+    case StuckKind::moving: return explain_moving(finding, failure);
     case StuckKind::inside: break;
   }
   return explain_inside(finding, failure);

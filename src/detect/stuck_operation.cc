@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "detect/operation_match.h"
+#include "detect/operation_order.h"
+#include "detect/standstill.h"
 
 namespace faultline {
 namespace {
@@ -152,11 +154,11 @@ void WaitGraph::complete(Meeting& meeting) const {
   }
 }
 
-/// The first of everything that the rank has handed in and not seen done.
-std::int64_t first_pending_record(const RankTrace& trace) {
+/// Of everything that the rank has handed in and not seen done the first.
+std::int64_t first_pending_turn(const RankTrace& trace) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   for (const auto& [key, lane] : trace.lanes) {
-    if (!lane.pending.empty()) first = std::min(first, lane.pending.front().record);
+    if (!lane.pending.empty()) first = std::min(first, lane.pending.front().turn);
   }
   return first;
 }
@@ -166,8 +168,8 @@ void WaitGraph::place(Meeting& meeting, std::int32_t rank, const LaneKey& key,
                       std::int64_t seq) const {
   const RankTrace* trace = board_.trace(rank);
   if (meeting.waiting.contains(rank)) {
-    const std::int64_t record = trace->lane(key)->pending.front().record;
-    if (record > first_pending_record(*trace)) meeting.behind.insert(rank);
+    const std::int64_t turn = trace->lane(key)->pending.front().turn;
+    if (turn > first_pending_turn(*trace)) meeting.behind.insert(rank);
     return;
   }
   if (trace == nullptr) {
@@ -184,9 +186,10 @@ void WaitGraph::place(Meeting& meeting, std::int32_t rank, const LaneKey& key,
   const bool done = lane->pending.empty() || (counted && lane->pending.front().seq > seq);
   if (done) return;
   // Handed in, but something that it handed in before is not done either.
-  const RankOperation* own = counted ? lane->at(seq) : nullptr;
-  const std::int64_t record = own == nullptr ? lane->pending.back().record + 1 : own->record;
-  if (record > first_pending_record(*trace)) meeting.behind.insert(rank);
+  // Where the beginning is lost, both ends of a transfer stand at the first that is not done.
+  const RankOperation* own = counted ? lane->at(seq) : &lane->pending.front();
+  const std::int64_t turn = own == nullptr ? lane->pending.back().turn + 1 : own->turn;
+  if (turn > first_pending_turn(*trace)) meeting.behind.insert(rank);
 }
 
 // --- findings
@@ -217,9 +220,39 @@ void add_last(StuckFinding& finding, const OperationBoard& board) {
   if (newest != nullptr) finding.evidence.insert(finding.evidence.begin(), newest->event);
 }
 
+/// The operation of the other end's lane that meets number `seq` of this one. Where the beginning
+/// is lost, both stand at the first that is not done.
+const RankOperation* met_by(const Lane& lane, std::int64_t seq) {
+  if (seq >= 0 && lane.last_seq >= 0) return lane.at(seq);
+  return lane.pending.empty() ? nullptr : &lane.pending.front();
+}
+
+/// Which of the two ends is wrong nobody can tell.
+std::optional<StuckFinding> unequal_transfer(const Meeting& meeting, const OperationBoard& board) {
+  const std::int32_t rank = meeting.seen.rank, peer = peer_of(meeting.key);
+  const RankTrace* trace = board.trace(peer);
+  const Lane* lane = trace == nullptr ? nullptr : trace->lane(seen_by_peer(meeting.key, rank));
+  const RankOperation* other = lane == nullptr ? nullptr : met_by(*lane, meeting.seq);
+  if (other == nullptr) return std::nullopt;
+  StuckFinding finding;
+  finding.differs = unequal_ends(*meeting.seen.event, *other->event);
+  if (finding.differs.empty()) return std::nullopt;
+  finding.kind = StuckKind::mismatch;
+  finding.ranks = {std::min(rank, peer), std::max(rank, peer)};
+  finding.operation = meeting.seen;
+  finding.waiting = 2;
+  finding.evidence = {meeting.seen.event, other->event};
+  finding.last = *other;
+  return finding;
+}
+
 std::optional<StuckFinding> mismatch(const WaitGraph& graph, const OperationBoard& board) {
   for (const Meeting& meeting : graph.meetings()) {
-    if (!is_collective(meeting.key) || meeting.seq < 0) continue;
+    if (!is_collective(meeting.key)) {
+      if (auto finding = unequal_transfer(meeting, board)) return finding;
+      continue;
+    }
+    if (meeting.seq < 0) continue;
     const auto odd = find_odd_ranks(board, meeting.key, meeting.seq);
     if (!odd) continue;
     StuckFinding finding;
@@ -312,11 +345,48 @@ std::set<std::int32_t> closed_circle(const WaitGraph& graph, std::int32_t rank) 
   }
 }
 
+/// Those whom the meeting lacks: they are not there, or not with all that they did before.
+std::set<std::int32_t> lacking(const Meeting& meeting) {
+  std::set<std::int32_t> ranks = meeting.absent;
+  ranks.insert(meeting.behind.begin(), meeting.behind.end());
+  return ranks;
+}
+
+constexpr std::size_t examined_max = 1024;
+
+/// Who of the circle went past a meeting that others of it wait in.
+std::optional<StuckFinding> wrong_order(const std::set<std::int32_t>& circle,
+                                        const WaitGraph& graph, const OperationBoard& board) {
+  const OperationOrder order(board);
+  StuckFinding finding;
+  finding.kind = StuckKind::wrong_order;
+  std::set<std::int32_t> ranks;
+  std::size_t examined = 0;
+  for (const Meeting& meeting : graph.meetings()) {
+    if (!is_collective(meeting.key)) continue;
+    for (const std::int32_t rank : lacking(meeting)) {
+      if (!circle.contains(rank) || ++examined > examined_max) continue;
+      const RankOperation* instead = order.went_past(rank, meeting.key, meeting.seq);
+      if (instead == nullptr || !ranks.insert(rank).second) continue;
+      finding.operation = meeting.seen;
+      finding.last = *instead;
+    }
+  }
+  // Where most differ nobody can tell who is right.
+  if (ranks.empty() || ranks.size() * 2 > circle.size()) return std::nullopt;
+  finding.ranks.assign(ranks.begin(), ranks.end());
+  finding.waiting = circle.size() - std::min(circle.size(), ranks.size());
+  finding.evidence = {finding.last.event, finding.operation.event};
+  return finding;
+}
+
 std::optional<StuckFinding> deadlock(const WaitGraph& graph, const OperationBoard& board) {
   for (const Meeting& meeting : graph.meetings()) {
-    if (meeting.absent.empty()) continue;
-    const std::set<std::int32_t> circle = closed_circle(graph, *meeting.absent.begin());
+    const std::set<std::int32_t> ranks = lacking(meeting);
+    if (ranks.empty()) continue;
+    const std::set<std::int32_t> circle = closed_circle(graph, *ranks.begin());
     if (circle.empty()) continue;
+    if (auto finding = wrong_order(circle, graph, board)) return finding;
     StuckFinding finding;
     finding.kind = StuckKind::deadlock;
     finding.operation = meeting.seen;
@@ -374,6 +444,11 @@ std::optional<StuckFinding> find_stuck_operation(const OperationBoard& board,
   // What everybody has come to and does not end is no matter of order.
   if (!finding) finding = inside(graph, board);
   if (!finding) finding = deadlock(graph, board);
+  if (finding && finding->kind != StuckKind::mismatch && said_waiting.empty() &&
+      was_moving(board)) {
+    finding->kind = StuckKind::moving;
+    finding->ranks.clear();
+  }
   if (finding && finding->unread.empty()) {
     for (const Meeting& meeting : graph.meetings())
       finding->unread.insert(finding->unread.end(), meeting.unread.begin(), meeting.unread.end());

@@ -14,13 +14,16 @@
 namespace faultline {
 
 enum class StuckKind {
-  mismatch,    // ranks met in one operation with different kinds, sizes or types of data
-  not_joined,  // `ranks` never entered what the others wait in, and wait for nobody themselves
-  no_trace,    // only ranks that left no trace can be it
-  deadlock,    // ranks wait for each other in a circle
-  inside,      // all are in the operation, and it does not end
+  mismatch,     // ranks met in one operation with different kinds, sizes or types of data
+  not_joined,   // `ranks` never entered what the others wait in, and wait for nobody themselves
+  no_trace,     // only ranks that left no trace can be it
+  wrong_order,  // `ranks` went past what the others of their circle wait in, to something later
+  deadlock,     // ranks wait for each other in a circle
+  inside,       // all are in the operation, and it does not end
+  moving,       // the traces were written while the job ran, so that they accuse nobody
 };
-FAULTLINE_ENUM_NAMES(StuckKind, "mismatch", "not_joined", "no_trace", "deadlock", "inside");
+FAULTLINE_ENUM_NAMES(StuckKind, "mismatch", "not_joined", "no_trace", "wrong_order", "deadlock",
+                     "inside", "moving");
 
 struct StuckFinding {
   StuckKind kind = StuckKind::inside;

@@ -8,8 +8,14 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
+
 namespace faultline {
 namespace {
+
+constexpr std::int64_t timeout_ms_max = std::int64_t{24} * 3600 * 1000;
+constexpr std::int64_t timeout_ms_usual =
+    std::int64_t{30} * 60 * 1000;  // PyTorch's longest default
 
 const std::string unnamed = Subject::of_unnamed_job().attempt.job;
 
@@ -38,6 +44,16 @@ void learn_job(JobFile& file, const Event& event) {
   }
 }
 
+/// Until when the event says that the run was there. What waits is there until its time-out is
+/// over, and the rank's output may say nothing with a time before it.
+Instant reach_of(const Event& event) {
+  if (event.kind != EventKind::operation_pending) return event.observed_at;
+  const auto timeout_ms =
+      parse_number<std::int64_t>(event.field("timeout_ms")).value_or(timeout_ms_usual);
+  const Duration waits = std::chrono::milliseconds{std::min(timeout_ms, timeout_ms_max)};
+  return event.observed_at + std::max(Duration{0}, waits);
+}
+
 std::vector<JobFile> files_of(const std::vector<Event>& events) {
   std::map<std::string, std::size_t> index;
   std::vector<JobFile> files;
@@ -55,7 +71,7 @@ std::vector<JobFile> files_of(const std::vector<Event>& events) {
     file.trace = file.trace || event.source == EventSource::collective_trace;
     if (!known(event.observed_at)) continue;
     file.first = known(file.first) ? std::min(file.first, event.observed_at) : event.observed_at;
-    file.last = std::max(file.last, event.observed_at);
+    file.last = std::max(file.last, reach_of(event));
   }
   return files;
 }

@@ -45,6 +45,21 @@ TEST(Runs, FilesFarApartInTimeAreTwo) {
             (Jobs{"unknown-1:1", "unknown-2:1"}));
 }
 
+TEST(Runs, ATraceReachesUntilTheTimeOutOfWhatItWaitsIn) {
+  Event waits = line("rank_0", seconds{0}, "unknown", 0);
+  waits.source = EventSource::collective_trace;
+  waits.kind = EventKind::operation_pending;
+  waits.fields["timeout_ms"] = "1800000";
+  const Event log = line("rank0.log", minutes{59}, "unknown", 0);
+  EXPECT_EQ(jobs_of(split_runs({waits, log})), Jobs{"unknown:2"});
+  waits.fields["timeout_ms"] = "600000";
+  EXPECT_EQ(jobs_of(split_runs({waits, log})), (Jobs{"unknown-1:1", "unknown-2:1"}));
+  waits.fields.erase("timeout_ms");
+  EXPECT_EQ(jobs_of(split_runs({waits, log})), Jobs{"unknown:2"}) << "the longest default";
+  waits.kind = EventKind::operation_completed;
+  EXPECT_EQ(jobs_of(split_runs({waits, log})), (Jobs{"unknown-1:1", "unknown-2:1"}));
+}
+
 TEST(Runs, JobsThatFilesNameAreToldApartWhateverTheTime) {
   EXPECT_EQ(jobs_of(split_runs({line("slurm-1.out", seconds{0}, "1"),
                                 line("slurm-2.out", seconds{1}, "2"),

@@ -19,6 +19,7 @@ namespace faultline {
 namespace {
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+constexpr Duration file_time_step_max = std::chrono::seconds{2};  // archives round that much
 
 /// "all_reduce" of "nccl:all_reduce", "send" of "nccl:send 1->2".
 std::string_view op_of(std::string_view profiling_name) {
@@ -157,7 +158,23 @@ class EventWriter {
     if (rank_.by == RecorderRank::By::name) set(event, "rank_by", "name");
     if (rank_.conflict) set(event, "rank_conflict", "1");
     if (truncated_) set(event, "truncated", "1");
+    const Duration age = origin_.last_written - newest_;
+    if (known(origin_.last_written) && known(newest_) && age > -file_time_step_max) {
+      const auto age_ms = std::chrono::duration_cast<std::chrono::milliseconds>(age).count();
+      set(event, "written_after_ms", std::max<std::int64_t>(age_ms, 0));
+    }
+    if (const std::int64_t count = unretired(); count > 0) set(event, "unretired", count);
     event.id = make_event_id(event);
+  }
+
+  /// 0 where nothing at all is said to be put away: some recorders do not say it.
+  [[nodiscard]] std::int64_t unretired() const {
+    const auto count = [&](bool retired) {
+      return std::count_if(dump_.entries.begin(), dump_.entries.end(), [&](const auto& entry) {
+        return entry.state == OperationState::completed && entry.retired == retired;
+      });
+    };
+    return count(true) == 0 ? 0 : count(false);
   }
 
   void write_group(const std::string& name, const RecorderGroup& group) {
@@ -191,6 +208,7 @@ class EventWriter {
     set(event, "lane", lane.name);
     set(event, "seq", operation.seq);
     set(event, "record", entry.record_id);
+    if (entry.is_p2p) set(event, "batch", batch_of(operation.entry));
     set(event, "op", op_of(entry.profiling_name));
     set(event, "state", state);
     set(event, "in_sizes", over_batch(operation.entry, &RecorderEntry::in_sizes));
@@ -205,6 +223,14 @@ class EventWriter {
     if (auto stack = stack_text(dump_, entry, field_bytes_max); !stack.empty())
       event.fields.emplace("stack", std::move(stack));
     event.id = make_event_id(event);
+  }
+
+  /// The record of the first of its batch that the ring still has; -1 if it is in none.
+  [[nodiscard]] std::int64_t batch_of(std::uint32_t index) const {
+    const std::uint32_t end = batch_ends_[index];
+    if (end == none) return -1;
+    while (index > 0 && batch_ends_[index - 1] == end) --index;
+    return dump_.entries[index].record_id;
   }
 
   /// A batch of collectives brings the tensors of all its members.

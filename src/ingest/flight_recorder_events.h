@@ -27,14 +27,18 @@ inline constexpr std::size_t recorder_lanes_max = 2048;  // a rank with 1000 pee
 ///
 /// trace_read: format ("flight_recorder"), version, comm_lib, entries, world (if the default group
 ///   is known), rank_by ("contents" or "name"), rank_conflict ("1": the file's name says another
-///   rank, or one that is in none of the groups), truncated ("1": the beginning is lost).
+///   rank, or one that is in none of the groups), truncated ("1": the beginning is lost),
+///   written_after_ms (from the newest operation until the file was last written, if the origin
+///   knows it), unretired (operations that are completed and that the watchdog, which looks several
+///   times a second, has not put away yet).
 /// group_seen: group (its name, with the ranks behind it where PyTorch's own name is a number,
-/// which
-///   other groups may have too), desc, ranks (rank_ranges.h; several events if one is too short).
+///   which other groups may have too), desc, ranks (rank_ranges.h; several events if one is too
+///   short).
 /// operation_completed, operation_pending: group, lane ("collective", "send>5", "recv<5" with the
 ///   peer's global rank, "send>#1" with its rank in the group where nobody says who is in it),
 ///   seq (collective_seq_id; of a transfer its number in its lane, counted from 1, left out where
-///   the beginning is lost), record, op ("all_reduce", "send"), state, in_sizes, out_sizes,
+///   the beginning is lost), record, batch (of a transfer that was handed in together with others:
+///   the record of the first of them), op ("all_reduce", "send"), state, in_sizes, out_sizes,
 ///   in_dtypes, out_dtypes, timeout_ms, last (seq of the newest on this lane), pending (how many
 ///   are), frame (the innermost line that is the program's own), stack (one frame a line).
 ///   What is not known is left out.

@@ -92,6 +92,50 @@ TEST_F(FlightRecorderEventsTest, TheDumpsOfAHang) {
   EXPECT_TRUE(counters_.snapshot().empty());
 }
 
+// --- the moment of writing ---
+
+TEST_F(FlightRecorderEventsTest, WhenItWasWritten) {
+  RecorderStory story;
+  const auto world = story.group("0", "default_pg", {0, 1});
+  story.collective(world, "nccl:all_reduce", scheduled, 1);
+  const Instant newest = story.dump.entries.back().created;
+  const auto written_after = [&](Duration after) {
+    Origin known_time = origin(0);
+    known_time.last_written = newest + after;
+    return lines(flight_recorder_events(story.dump, known_time, counters_), "trace_read",
+                 {"written_after_ms"});
+  };
+  EXPECT_EQ(written_after(std::chrono::milliseconds{1500}), "trace_read written_after_ms=1500\n");
+  EXPECT_EQ(written_after(std::chrono::milliseconds{-1999}), "trace_read written_after_ms=0\n");
+  EXPECT_EQ(written_after(std::chrono::seconds{-2}), "trace_read\n") << "another clock";
+  EXPECT_EQ(lines(events(story.dump, 0), "trace_read", {"written_after_ms"}), "trace_read\n");
+}
+
+TEST_F(FlightRecorderEventsTest, WhatTheWatchdogHasNotPutAwayYet) {
+  RecorderStory story;
+  const auto world = story.group("0", "default_pg", {0, 1});
+  for (int seq = 1; seq <= 3; ++seq) story.collective(world, "nccl:all_reduce", completed, seq);
+  const auto told = [&] { return lines(events(story.dump, 0), "trace_read", {"unretired"}); };
+  EXPECT_EQ(told(), "trace_read\n");
+  story.dump.entries[2].retired = false;
+  EXPECT_EQ(told(), "trace_read unretired=1\n");
+  for (auto& entry : story.dump.entries) entry.retired = false;
+  EXPECT_EQ(told(), "trace_read\n") << "this recorder does not say it";
+}
+
+TEST_F(FlightRecorderEventsTest, TransfersOfABatchSayWhereItBegins) {
+  RecorderStory story;
+  const auto pipe = story.group("7", "pipe", {0, 1, 2});
+  story.transfer(pipe, "nccl:send 1->0", completed, 1);
+  story.transfer(pipe, "nccl:send 1->2", scheduled, 2);
+  story.transfer(pipe, "nccl:recv 1<-2", scheduled, 2);
+  story.transfer(pipe, "nccl:coalesced", scheduled, 2);
+  EXPECT_EQ(operations(story.dump, 1, {"lane", "record", "batch"}),
+            "operation_completed lane=send>0 record=0\n"
+            "operation_pending lane=send>2 record=1 batch=1\n"
+            "operation_pending lane=recv<2 record=2 batch=1\n");
+}
+
 // --- lanes ---
 
 TEST_F(FlightRecorderEventsTest, TheLastCompletedAndTheFirstFourThatAreNot) {

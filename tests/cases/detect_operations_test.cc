@@ -44,14 +44,18 @@ std::optional<StuckFinding> judge(const JobStory& story, OperationBoard& board, 
   return find_stuck_operation(board);
 }
 
+enum class Where { anywhere, in_a_collective, in_a_transfer };
+
 class Stories {
  public:
   explicit Stories(Rng& rng) : rng_(rng) {}
 
-  JobStory draw(JobFault fault, bool collective) {
+  JobStory draw(JobFault fault, Where where) {
     JobStory story;
     story.fault = fault;
-    story.shape = draw_shape();
+    do {
+      story.shape = draw_shape();
+    } while (where == Where::in_a_transfer && story.shape.pipeline == 1);
     story.shape.ahead = 1 + below(6);
     story.shape.ahead_jitter = below(4);
     story.json = below(2) == 1;
@@ -59,7 +63,9 @@ class Stories {
     const auto operations = operations_of(story.shape, story.rank);
     do {
       story.at = below(static_cast<int>(operations.size()) - 1);
-    } while (collective && is_transfer(operations[static_cast<std::size_t>(story.at)]));
+    } while (where != Where::anywhere &&
+             is_transfer(operations[static_cast<std::size_t>(story.at)]) !=
+                 (where == Where::in_a_transfer));
     return story;
   }
 
@@ -84,7 +90,7 @@ TEST(DetectOperations, AJobThatEndsWellHasNothingStuck) {
   Rng rng(seed);
   Stories stories(rng);
   for (int i = 0; i < stories_each; ++i) {
-    const JobStory story = stories.draw(JobFault::none, false);
+    const JobStory story = stories.draw(JobFault::none, Where::anywhere);
     OperationBoard board;
     EXPECT_EQ(text_of(judge(story, board, rng)), "nothing") << text_of(story);
   }
@@ -94,7 +100,7 @@ TEST(DetectOperations, WhoStopsIsNamedAndNobodyElse) {
   Rng rng(seed);
   Stories stories(rng);
   for (int i = 0; i < stories_each; ++i) {
-    const JobStory story = stories.draw(JobFault::stops, false);
+    const JobStory story = stories.draw(JobFault::stops, Where::anywhere);
     OperationBoard board;
     EXPECT_EQ(text_of(judge(story, board, rng)),
               "not_joined " + std::to_string(story.rank) + " unread ")
@@ -106,7 +112,7 @@ TEST(DetectOperations, WhoLeftNoTraceIsAskedFor) {
   Rng rng(seed);
   Stories stories(rng);
   for (int i = 0; i < stories_each; ++i) {
-    const JobStory story = stories.draw(JobFault::dies, false);
+    const JobStory story = stories.draw(JobFault::dies, Where::anywhere);
     const std::string rank = std::to_string(story.rank);
     OperationBoard board;
     EXPECT_EQ(text_of(judge(story, board, rng)), "no_trace " + rank + " unread " + rank + " ")
@@ -119,7 +125,7 @@ TEST(DetectOperations, WhoMeansSomethingElseIsNamed) {
   Stories stories(rng);
   for (const JobFault fault : {JobFault::other_op, JobFault::other_size, JobFault::other_dtype}) {
     for (int i = 0; i < stories_each; ++i) {
-      const JobStory story = stories.draw(fault, true);
+      const JobStory story = stories.draw(fault, Where::in_a_collective);
       OperationBoard board;
       const auto finding = judge(story, board, rng);
       ASSERT_TRUE(finding) << text_of(story);
@@ -131,12 +137,47 @@ TEST(DetectOperations, WhoMeansSomethingElseIsNamed) {
   }
 }
 
-TEST(DetectOperations, WhoLeavesAnOperationOutIsAmongTheNamed) {
+TEST(DetectOperations, EndsOfATransferThatDifferAreNamed) {
+  Rng rng(seed);
+  Stories stories(rng);
+  for (const JobFault fault : {JobFault::other_size, JobFault::other_dtype}) {
+    for (int i = 0; i < stories_each; ++i) {
+      const JobStory story = stories.draw(fault, Where::in_a_transfer);
+      const auto name = operations_of(story.shape, story.rank)[static_cast<std::size_t>(story.at)];
+      const int peer = std::stoi(name.substr(name.find_first_of("<>") + 1));
+      OperationBoard board;
+      const auto finding = judge(story, board, rng);
+      ASSERT_TRUE(finding) << text_of(story);
+      EXPECT_EQ(finding->kind, StuckKind::mismatch) << text_of(story) << ": " << text_of(finding);
+      EXPECT_EQ(finding->ranks,
+                (std::vector<std::int32_t>{std::min(story.rank, peer), std::max(story.rank, peer)}))
+          << text_of(story) << ": " << text_of(finding);
+    }
+  }
+}
+
+TEST(DetectOperations, AJobThatMovesAccusesNobody) {
+  Rng rng(seed);
+  Stories stories(rng);
+  for (int i = 0; i < stories_each * 2; ++i) {
+    JobStory story = stories.draw(JobFault::none, Where::anywhere);
+    story.moment = 5 + static_cast<int>(rng.below(40));
+    story.moment_jitter = static_cast<int>(rng.below(3));
+    story.written_after = std::chrono::milliseconds{rng.below(1000)};
+    OperationBoard board;
+    const auto finding = judge(story, board, rng);
+    if (!finding) continue;
+    EXPECT_EQ(finding->kind, StuckKind::moving) << text_of(story);
+    EXPECT_TRUE(finding->ranks.empty()) << text_of(story) << ": " << text_of(finding);
+  }
+}
+
+TEST(DetectOperations, WhoLeavesAnOperationOutIsNamed) {
   Rng rng(seed);
   Stories stories(rng);
   for (const JobFault fault : {JobFault::leaves_out, JobFault::swaps}) {
     for (int i = 0; i < stories_each; ++i) {
-      const JobStory story = stories.draw(fault, true);
+      const JobStory story = stories.draw(fault, Where::in_a_collective);
       OperationBoard board;
       const auto finding = judge(story, board, rng);
       // Two neighbours that are alike can be exchanged, and the last of all can be left out, and
@@ -146,6 +187,7 @@ TEST(DetectOperations, WhoLeavesAnOperationOutIsAmongTheNamed) {
           << text_of(story) << ": " << text_of(finding) << " in "
           << finding->operation.event->field("group") << " "
           << finding->operation.event->field("seq");
+      EXPECT_LE(finding->ranks.size(), 2U) << text_of(story) << ": " << text_of(finding);
     }
   }
 }
@@ -154,7 +196,7 @@ TEST(DetectOperations, AGpuThatDoesNotBeginIsNamedWhereTheRecorderHasTimes) {
   Rng rng(seed);
   Stories stories(rng);
   for (int i = 0; i < stories_each; ++i) {
-    JobStory story = stories.draw(JobFault::hangs_on_gpu, true);
+    JobStory story = stories.draw(JobFault::hangs_on_gpu, Where::in_a_collective);
     story.timing = true;
     OperationBoard board;
     const auto finding = judge(story, board, rng);
@@ -173,7 +215,7 @@ TEST(DetectOperations, WithoutTimesAHangInsideAccusesNobody) {
   Rng rng(seed);
   Stories stories(rng);
   for (int i = 0; i < stories_each; ++i) {
-    const JobStory story = stories.draw(JobFault::hangs_on_gpu, true);
+    const JobStory story = stories.draw(JobFault::hangs_on_gpu, Where::in_a_collective);
     OperationBoard board;
     EXPECT_EQ(text_of(judge(story, board, rng)), "inside unread ") << text_of(story);
   }

@@ -10,6 +10,7 @@
 namespace faultline {
 namespace {
 
+constexpr Duration move_time = std::chrono::milliseconds{5};
 constexpr Instant job_start{std::chrono::sys_days{std::chrono::year{2026} / 3 / 1}};
 
 struct Operation {
@@ -112,14 +113,20 @@ class Job {
       ranks_.push_back(std::move(made));
     }
     break_it();
-    while (hand_in() || finish()) now_ += std::chrono::milliseconds{5};
+    int moves = 0;
+    while (hand_in() || finish()) {
+      now_ += move_time;
+      see(moves++);
+    }
+    see(to_the_end);
   }
 
   /// By rank; of one that died there is none.
   [[nodiscard]] std::map<int, FlightRecorderDump> dumps() const {
     std::map<int, FlightRecorderDump> dumps;
     for (int rank = 0; rank < story_.shape.ranks(); ++rank) {
-      if (story_.fault != JobFault::dies || rank != story_.rank) dumps.emplace(rank, dump_of(rank));
+      if (story_.fault != JobFault::dies || rank != story_.rank)
+        dumps.emplace(rank, seen_.at(rank));
     }
     return dumps;
   }
@@ -141,6 +148,15 @@ class Job {
       case JobFault::swaps: std::swap(rank.program.at(at), rank.program.at(at + 1)); break;
       case JobFault::hangs_on_gpu: operation.stuck = true; break;
       case JobFault::none: break;
+    }
+  }
+
+  /// Writes the dumps of those ranks whose moment this is.
+  void see(int moves) {
+    for (int rank = 0; rank < story_.shape.ranks(); ++rank) {
+      const int jitter = story_.moment_jitter == 0 ? 0 : rank * 5 % (story_.moment_jitter + 1);
+      if (moves == to_the_end || moves == story_.moment + jitter)
+        seen_.try_emplace(rank, dump_of(rank));
     }
   }
 
@@ -201,9 +217,8 @@ class Job {
     }
     for (const Operation* operation : met) {
       if (operation == nullptr) return false;
-      const bool same = own.lane != "collective" ||
-                        (operation->op == own.op && operation->elements == own.elements &&
-                         operation->dtype == own.dtype);
+      const bool same = (own.lane != "collective" || operation->op == own.op) &&
+                        operation->elements == own.elements && operation->dtype == own.dtype;
       if (!same) return false;
     }
     for (Operation* operation : met) operation->done = true;
@@ -278,6 +293,7 @@ class Job {
   std::map<std::string, std::vector<int>> groups_;
   std::vector<Rank> ranks_;
   Instant now_ = job_start;
+  std::map<int, FlightRecorderDump> seen_;
 };
 
 }  // namespace
@@ -318,6 +334,8 @@ std::vector<Event> traces_of(const JobStory& story) {
     origin.path = "rank_" + std::to_string(rank);
     origin.attempt = AttemptId{"77", 0};
     origin.rank = rank;
+    if (!dump.entries.empty())
+      origin.last_written = dump.entries.back().created + story.written_after;
     for (Event& event : flight_recorder_events(*read, origin, counters))
       events.push_back(std::move(event));
   }

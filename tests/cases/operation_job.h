@@ -36,6 +36,8 @@ enum class JobFault {
 FAULTLINE_ENUM_NAMES(JobFault, "none", "stops", "dies", "other_op", "other_size", "other_dtype",
                      "leaves_out", "swaps", "hangs_on_gpu");
 
+constexpr int to_the_end = 1 << 30;
+
 struct JobStory {
   JobShape shape;
   JobFault fault = JobFault::none;
@@ -43,6 +45,11 @@ struct JobStory {
   int at = 0;           // of its own operations, from 0; see operations_of()
   bool timing = false;  // the recorder tells started from scheduled
   bool json = false;    // and writes JSON
+  /// The moves of the job after which the ranks are asked for their dumps, each rank by up to
+  /// `moment_jitter` later.
+  int moment = to_the_end, moment_jitter = 0;
+  /// From the newest operation of a rank until its dump is written; by default the time-out.
+  Duration written_after = std::chrono::minutes{10};
 };
 
 /// The groups of a shape by name, "tp0" to "world", each with its global ranks.

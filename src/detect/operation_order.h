@@ -1,0 +1,41 @@
+// In which order do the ranks of a program call their operations? Ranks with the same part in it do
+// so in one order; where they wait for each other in a circle, who differs from his like made it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "detect/operation_board.h"
+
+namespace faultline {
+
+/// What a lane is to its rank, whatever its group is called: the groups of one kind have the same
+/// description, size and distance between their ranks; a transfer goes so many places on or back.
+using LaneKind = std::tuple<std::string, std::size_t, std::int64_t, std::string>;
+
+/// A rank's lanes by what they are to it; nullptr where several are the same.
+using KindLanes = std::map<LaneKind, const Lane*>;
+
+class OperationOrder {
+ public:
+  explicit OperationOrder(const OperationBoard& board);
+
+  /// What `rank` has handed in before it came to operation `seq` of this lane, and its like do
+  /// after it: it has left that operation out, or calls the two the other way round. nullptr if
+  /// there is nothing of the kind, or nobody to compare it with.
+  [[nodiscard]] const RankOperation* went_past(std::int32_t rank, const LaneKey& key,
+                                               std::int64_t seq) const;
+
+ private:
+  [[nodiscard]] std::optional<LaneKind> kind_of(std::int32_t rank, const LaneKey& key) const;
+
+  const OperationBoard& board_;
+  std::map<std::int32_t, KindLanes> lanes_;
+};
+
+}  // namespace faultline
