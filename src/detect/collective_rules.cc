@@ -9,6 +9,7 @@
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
+#include "model/names.h"
 
 namespace faultline {
 namespace {
@@ -243,6 +244,19 @@ Subject link_at(const Edge& edge, bool many_peers, const FailureCase& failure) {
                           (edge.device.empty() ? "" : edge.device + "-") + edge.peer);
 }
 
+/// Two hosts that each lost one peer, while nobody else lost any, are the two ends of one link: a
+/// peer is told by its address, so its name cannot be compared.
+bool two_ends_of_one_link(const std::vector<Edge>& edges, const FailureCase& failure) {
+  if (edges.size() != 2 || edges[0].reporter == edges[1].reporter ||
+      edges[0].peer == edges[1].peer || edges[0].reporter.empty() || edges[1].reporter.empty())
+    return false;
+  const auto may_be = [&](const std::string& peer, const std::string& other) {
+    const std::string* node = failure.attempt.node_called(peer);
+    return node == nullptr || *node == other;
+  };
+  return may_be(edges[0].peer, edges[1].reporter) && may_be(edges[1].peer, edges[0].reporter);
+}
+
 }  // namespace
 
 bool is_communication_trouble(const JobLine& line) {
@@ -275,6 +289,15 @@ std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
                        (reporter.empty() ? place_text(*all.front().line) : reporter) + " and " +
                        (many_peers ? "several peers" : (peer.empty() ? "its peer" : peer)) +
                        " failed after all retries: the adapter, cable or port between them.";
+  } else if (two_ends_of_one_link(edges, failure)) {
+    Edge ends = edges.front();
+    ends.peer = edges.back().reporter;
+    explanation.subject = link_at(ends, false, failure);
+    explanation.node = ends.reporter;
+    explanation.rivals = {edges.back().reporter};
+    explanation.text = "Transfers between " + ends.reporter + " and " + ends.peer +
+                       " failed after all retries, and no others: the link between them, at "
+                       "either end.";
   } else {
     explanation.cause = failure.catalog.cause(cause_id::fabric);
     explanation.subject = Subject::of_cluster();
@@ -425,7 +448,40 @@ std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure) {
   return explanation;
 }
 
+namespace {
+
+/// Several lost their connection to one and the same end, which itself says nothing.
+std::optional<Explanation> common_lost_peer(const FailureCase& failure) {
+  std::vector<Edge> edges;
+  for (const JobLine& line : failure.lines) {
+    const std::string_view peer = line.fact->event.field("peer");
+    if (line.cause->id != cause_id::peer_lost || peer.empty()) continue;
+    const std::string rank = line.rank < 0 ? "" : "rank " + std::to_string(line.rank);
+    edges.push_back({&line, line.node.empty() ? rank : line.node, {}, without_port(peer)});
+  }
+  const std::string peer = common_end(edges, &Edge::peer);
+  const std::string* known = failure.attempt.node_called(peer);
+  const std::string node = known == nullptr ? peer : *known;
+  const std::set<std::string> reporters = distinct(edges, &Edge::reporter);
+  if (reporters.size() < 2 || reporters.contains(node) || !valid_node_name(node))
+    return std::nullopt;
+  Explanation explanation =
+      explanation_from(*edges.front().line, cause_id::insufficient_evidence, failure);
+  explanation.subject = Subject::of_node(node);
+  explanation.node = node;
+  explanation.unknown = true;
+  explanation.confidence = confidence::weak;
+  for (const Edge& edge : edges) explanation.evidence.push_back(&edge.line->fact->event);
+  explanation.text = std::to_string(reporters.size()) + " others lost their connection to " + node +
+                     ", so a process there went first; why, nothing here says.";
+  explanation.missing = {"the output of the ranks on " + node, kernel_log_of(node, failure)};
+  return explanation;
+}
+
+}  // namespace
+
 std::optional<Explanation> rule_peers_lost(const FailureCase& failure) {
+  if (auto named = common_lost_peer(failure)) return named;
   std::set<std::int32_t> survivors;
   const JobLine* first = nullptr;
   for (const JobLine& line : failure.lines) {

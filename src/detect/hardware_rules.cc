@@ -175,6 +175,13 @@ std::string node_shown_lost(const std::string& said, const FailureCase& failure)
 
 }  // namespace
 
+/// A scheduler sees the node itself; Ray and MPI see their own daemon on it.
+static bool scheduler_lost_node(const FailureCase& failure) {
+  return std::any_of(failure.lines.begin(), failure.lines.end(), [](const JobLine& line) {
+    return line.cause->id == cause_id::node_lost && line.signature->layer == Layer::scheduler;
+  });
+}
+
 std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   const Event& end = failure.failing.event;
   Explanation explanation;
@@ -199,6 +206,9 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   if (!shown.empty()) explanation.node = shown;
   explanation.sure = scheduler_says && !shown.empty();
   explanation.confidence = explanation.sure ? confidence::certain : confidence::fair;
+  // A launcher that lost its daemon on a node cannot tell a daemon that was killed from the node.
+  const bool launcher_says = !scheduler_says && shown.empty() && !scheduler_lost_node(failure);
+  if (launcher_says) explanation.confidence = confidence::even;
   for (const JobLine& line : failure.lines) explanation.consequences.push_back(&line.fact->event);
   if (explanation.node.empty()) {
     explanation.subject = Subject::of_attempt(failure.attempt.id);

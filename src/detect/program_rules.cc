@@ -35,11 +35,34 @@ const JobLine* first_of(const FailureCase& failure, bool (*wanted)(const JobLine
 }
 
 /// An exception among ranks that wait for each other may be what the wait ended with. It is a cause
-/// of its own only if it came before the first word about communication.
+/// of its own only if it came before the first word about communication, or if no wait can end so.
 const JobLine* first_own_error(const FailureCase& failure) {
   const JobLine* error = first_of(failure, is_own_error);
   const JobLine* trouble = first_of(failure, is_communication_trouble);
-  return error != nullptr && trouble != nullptr && trouble < error ? nullptr : error;
+  if (error == nullptr || trouble == nullptr || error < trouble) return error;
+  return first_of(failure, [](const JobLine& line) {
+    return is_own_error(line) && line.signature->strength == Strength::decisive;
+  });
+}
+
+/// NCCL's "a call failed" is the echo of a line that says which. That line has no rank of its own
+/// where nobody says which process it is from.
+const JobLine& reason_of(const JobLine& error, const FailureCase& failure) {
+  if (error.cause->id != cause_id::nccl_system_error) return error;
+  const auto reason =
+      std::find_if(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
+        return line.rank < 0 && is_own_error(line) && is_root(line) &&
+               line.cause->id != cause_id::nccl_system_error && line.fact->at <= error.fact->at;
+      });
+  return reason == failure.lines.end() ? error : *reason;
+}
+
+/// What ranks share keeps its name if that says more than an exception does: memory that is short
+/// everywhere, a checkpoint that nobody can read. Of a GPU it does not: all of them at once is the
+/// program.
+std::string_view shared_cause(const Cause& cause, bool one_node) {
+  const bool says_more = lies_outside_node(cause) && cause.id != cause_id::user_exception;
+  return says_more || one_node ? std::string_view(cause.id) : cause_id::same_on_all_ranks;
 }
 
 }  // namespace
@@ -63,16 +86,21 @@ std::optional<Explanation> rule_same_on_all_ranks(const FailureCase& failure) {
                                     [&](std::int32_t rank) { return first.contains(rank); });
   if (!world.empty() && !all) return std::nullopt;
   // One bad node can make all of its own ranks fail alike; it cannot do so to another node's.
-  if (says_hardware(*earliest) && nodes.size() < 2) return std::nullopt;
-  Explanation explanation = explanation_from(*earliest, cause_id::same_on_all_ranks, failure);
-  explanation.subject = Subject::of_attempt(failure.attempt.id);
+  const bool one_node = nodes.size() == 1 && failure.attempt.nodes.size() > 1;
+  const Cause& cause = *reason_of(*earliest, failure).cause;
+  const bool outside = lies_outside_node(cause);
+  if ((one_node && !outside) || (says_hardware(*earliest) && nodes.size() < 2)) return std::nullopt;
+  Explanation explanation = explanation_from(*earliest, shared_cause(cause, one_node), failure);
+  explanation.subject =
+      one_node ? Subject::of_node(*nodes.begin()) : Subject::of_attempt(failure.attempt.id);
   explanation.node.clear();
   explanation.sure = all;
   explanation.confidence = all ? confidence::proven : confidence::likely;
   for (const auto& [rank, line] : first) explanation.evidence.push_back(&line->fact->event);
   explanation.text = (all ? "All " : "All reporting ") + std::to_string(first.size()) +
-                     " ranks failed alike (" + earliest->cause->summary +
-                     "): it is the workload, not a node.";
+                     " ranks failed alike (" + cause.summary + "): " +
+                     (one_node ? "all on " + *nodes.begin() + ", so it is what they share there."
+                               : "it is what they share, not a node.");
   if (!all) explanation.missing.push_back("the output of the other ranks, if there are any");
   return explanation;
 }

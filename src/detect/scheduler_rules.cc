@@ -153,19 +153,19 @@ struct Killed {
   std::int32_t rank = -1;
   std::string node;
   int signal = 0;
-  bool launcher_line = false;
+  const JobLine* line = nullptr;  // the launcher's, if it says so
 };
 
 std::optional<Killed> first_killed(const FailureCase& failure, int signal) {
   std::optional<Killed> first;
   for (const auto& [rank, exit] : failure.attempt.failed_ranks) {
     if (signal_of(exit.event) != signal || (first && exit.at >= first->fact->at)) continue;
-    first = Killed{&exit, rank, node_of(exit.event), signal, false};
+    first = Killed{&exit, rank, node_of(exit.event), signal, nullptr};
   }
   for (const JobLine& line : failure.lines) {
     if (signal_in(line) != signal || line.signature->role != Role::root) continue;
     if (first && line.fact->at >= first->fact->at) continue;
-    first = Killed{line.fact, line.rank, line.node, signal, true};
+    first = Killed{line.fact, line.rank, line.node, signal, &line};
   }
   return first;
 }
@@ -180,6 +180,14 @@ std::string worker_text(const Killed& killed) {
   return killed.node.empty() ? text : text + " on " + killed.node;
 }
 
+/// By time; lines of one file that have no times of their own stand in their order.
+bool stands_before(const JobLine& line, const Killed& killed) {
+  const bool one_file = killed.line != nullptr &&
+                        line.fact->event.raw.path == killed.fact->event.raw.path &&
+                        line.fact->at == killed.fact->at;
+  return one_file ? &line < killed.line : line.fact->at <= killed.fact->at;
+}
+
 /// A launcher names the worker that failed first, so its word for a kill stands before what the
 /// others printed about their waiting. An error with a reason of its own is no such echo.
 bool came_first(const Killed& killed, const FailureCase& failure) {
@@ -187,8 +195,7 @@ bool came_first(const Killed& killed, const FailureCase& failure) {
     if (signal_in(line) == killed.signal) return false;
     const bool echo = is_communication_trouble(line) || line.signature->id == exception_signature;
     if (!echo && !is_own_error(line)) return false;
-    const bool before = line.fact->at <= killed.fact->at;
-    return echo && killed.launcher_line ? false : before;
+    return echo && killed.line != nullptr ? false : stands_before(line, killed);
   });
 }
 
@@ -298,6 +305,19 @@ static bool ranks_were_heard(const FailureCase& failure) {
   });
 }
 
+/// The rank that was killed, where its launcher tells its pid, or else the host that was short of
+/// memory. A job's own limit is nobody's place.
+static Subject place_of_kill(const Explanation& explanation, const FailureCase& failure) {
+  const std::string_view pid = explanation.evidence.front()->field("pid");
+  for (const JobLine& line : failure.lines) {
+    if (line.rank >= 0 && !pid.empty() && line.fact->event.field("pid") == pid)
+      return Subject::of_rank(failure.attempt.id, line.rank, explanation.node);
+  }
+  if (explanation.cause->id == cause_id::out_of_memory_host && !explanation.node.empty())
+    return Subject::of_node(explanation.node);
+  return Subject::of_attempt(failure.attempt.id);
+}
+
 std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
   Explanation explanation;
   const auto line = std::find_if(
@@ -320,7 +340,7 @@ std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
     return std::nullopt;
   }
   if (explanation.cause == nullptr) return std::nullopt;
-  explanation.subject = Subject::of_attempt(failure.attempt.id);
+  explanation.subject = place_of_kill(explanation, failure);
   explanation.sure = true;
   explanation.confidence = confidence::certain;
   add_all_lines(explanation, failure);
@@ -355,7 +375,7 @@ std::optional<Explanation> rule_killed(const FailureCase& failure) {
   // said nothing, or more of the job was read than its launcher's word, that guess is not allowed.
   const bool kernel_silent =
       killed->node.empty() ? !failure.heard.empty() : failure.hears(killed->node);
-  if (killed->launcher_line && !kernel_silent && !ranks_were_heard(failure)) {
+  if (killed->line != nullptr && !kernel_silent && !ranks_were_heard(failure)) {
     explanation.cause = failure.catalog.cause(cause_id::out_of_memory_host);
     explanation.confidence = confidence::even;
     explanation.text =

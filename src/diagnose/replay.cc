@@ -102,6 +102,14 @@ bool is_stranger(std::string_view node, const std::set<std::string>& of_run) {
   return alike;
 }
 
+/// Where tasks ended together, as srun lists it.
+std::vector<std::string> hosts_of(const Event& event) {
+  const std::string_view hosts = event.field("hosts");
+  if (hosts.empty()) return {};
+  auto names = expand_hostlist(hosts, run_nodes_max);
+  return names ? std::move(*names) : std::vector<std::string>{};
+}
+
 std::string nodes_of(const std::vector<Event>& events) {
   const std::set<std::string> of_run = nodes_of_all_ranks(events);
   std::set<std::string> nodes;
@@ -115,6 +123,7 @@ std::string nodes_of(const std::vector<Event>& events) {
       add(event.subject.node);
     } else if (of_job(event)) {
       add(event.field("host"));
+      for (const std::string& host : hosts_of(event)) add(host);
     }
     if (event.source == EventSource::kernel_log) add(event.reporter);
   }
