@@ -13,6 +13,7 @@
 #include "ingest/line_splitter.h"
 #include "ingest/line_time.h"
 #include "ingest/nccl_init.h"
+#include "ingest/quoted_words.h"
 #include "ingest/signature_engine.h"
 #include "ingest/subject_of.h"
 #include "model/gap_reason.h"
@@ -246,6 +247,10 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
       counters_.add("ingest_quoted_driver_lines_total");
       return;
     }
+  }
+  if (quotes_device(*hit.signature, body, hit.at)) {
+    counters_.add("ingest_quoted_device_lines_total");
+    return;
   }
   const std::string text = block_.line(hit.line);
   const LinePrefix prefix = parse_prefix(text);

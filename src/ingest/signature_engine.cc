@@ -41,21 +41,22 @@ int use_order(SignatureUse use) {
   return 3;
 }
 
-/// Adds the captures of `signature` on `body` that are not there yet. False if it does not match.
-bool add_captures(const re2::RE2& expression, const Signature& signature, std::string_view body,
-                  Fields& captures) {
+/// Adds the captures of `signature` on `body` that are not there yet. Where it matches; nullopt if
+/// it does not.
+std::optional<std::size_t> add_captures(const re2::RE2& expression, const Signature& signature,
+                                        std::string_view body, Fields& captures) {
   std::array<re2::StringPiece, groups_max> groups;
   const auto count = std::min(signature.captures.size() + 1, groups.size());
   if (!expression.Match({body.data(), body.size()}, 0, body.size(), RE2::UNANCHORED, groups.data(),
                         static_cast<int>(count))) {
-    return false;
+    return std::nullopt;
   }
   for (std::size_t i = 1; i < count; ++i) {
     // A group that took no part has no data; one that matched nothing says nothing.
     if (!groups[i].empty())
       captures.emplace(signature.captures[i - 1], std::string(groups[i].data(), groups[i].size()));
   }
-  return true;
+  return static_cast<std::size_t>(groups[0].data() - body.data());
 }
 
 /// Which of two signatures names a line that both match: primary and clears before identity,
@@ -172,11 +173,13 @@ std::optional<Hit> SignatureEngine::confirm(const LineBlock& block, std::size_t 
   hit.line = line;
   for (const std::size_t index : candidates) {
     // In the order of who names the line, so that the captures of the more telling stay.
-    if (!add_captures(database_->expression(index), *signatures[index], block.body(line),
-                      hit.captures)) {
+    const auto at = add_captures(database_->expression(index), *signatures[index], block.body(line),
+                                 hit.captures);
+    if (!at) {
       counters_.add("signature_unconfirmed_total");
       continue;
     }
+    if (hit.matched.empty()) hit.at = *at;
     hit.matched.push_back(signatures[index]);
   }
   if (hit.matched.empty()) return std::nullopt;

@@ -53,6 +53,8 @@ struct Hit {
   std::size_t line = 0;
   /// The one that names the line.
   const Signature* signature = nullptr;
+  /// Where its words begin in the body.
+  std::size_t at = 0;
   /// Of all of them; on a conflict that of `signature`, then of details, then of parsers.
   Fields captures;
   /// Every signature on the line, the one that names it first.
