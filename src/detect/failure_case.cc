@@ -152,6 +152,29 @@ bool says_hardware(const JobLine& line) {
   return false;
 }
 
+void drop_outlived(std::vector<JobLine>& lines) {
+  constexpr Duration death_throes = std::chrono::minutes{1};  // what is raised in a clean-up
+  const std::vector<JobLine> all = lines;
+  std::erase_if(lines, [&](const JobLine& said) {
+    const Instant at = said.fact->event.observed_at;
+    if (!known(at) || said.rank < 0 || !says_hardware(said)) return false;
+    return std::any_of(all.begin(), all.end(), [&](const JobLine& line) {
+      return line.rank == said.rank && line.node == said.node && is_own_error(line) &&
+             lies_outside_node(*line.cause) && line.fact->event.observed_at - at > death_throes;
+    });
+  });
+}
+
+bool failed_by_program(const std::vector<JobLine>& lines) {
+  bool failed = false;
+  for (const JobLine& line : lines) {
+    if (!is_own_error(line)) continue;
+    if (!lies_outside_node(*line.cause)) return false;
+    failed = true;
+  }
+  return failed;
+}
+
 Subject place_of(const JobLine& line, const FailureCase& failure) {
   if (line.rank >= 0) return Subject::of_rank(failure.attempt.id, line.rank, line.node);
   if (!line.node.empty()) return Subject::of_node(line.node);

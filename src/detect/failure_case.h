@@ -100,6 +100,8 @@ std::string normalised(std::string_view line);
 
 /// The line by which a training says that it is done.
 inline constexpr std::string_view finished_signature = "training.finished";
+/// Of a kernel's event, "1": nobody knows when it was, and it was put at the end of the job.
+inline constexpr std::string_view time_unknown_field = "time_unknown";
 /// A rank says itself that its collective timed out.
 inline constexpr std::string_view collective_timeout_signature = "c10d.timeout";
 /// Any exception that no other signature knows.
@@ -119,6 +121,12 @@ bool lies_outside_node(const Cause& cause);
 /// True for a job's words about broken hardware ("uncorrectable ECC error"): decisive, and of a
 /// hardware class.
 bool says_hardware(const JobLine& line);
+/// Takes out what lines say of broken hardware where the same rank raises an exception of its
+/// program long after: no process outlives the error, so this one went on or was started anew.
+void drop_outlived(std::vector<JobLine>& lines);
+/// True if the ranks met errors of their own, and every one lies outside the nodes: hardware that
+/// breaks makes no program raise a KeyError.
+bool failed_by_program(const std::vector<JobLine>& lines);
 /// True if the job met an error of its own: failed jobs are cancelled or requeued afterwards, by
 /// their scheduler, their user or ourselves.
 bool failed_by_itself(const FailureCase& failure);

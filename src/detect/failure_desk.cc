@@ -271,6 +271,7 @@ std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Li
     known_lines.push_back(std::move(line));
   }
   for (JobLine& line : known_lines) places.complete(line);
+  drop_outlived(known_lines);
   return known_lines;
 }
 

@@ -33,6 +33,13 @@ bool used_by_attempt(const KernelFault& fault, const std::string& node,
   return !addresses_known;
 }
 
+/// A line from the boot, or from another year, may be as old as the machine.
+bool time_unknown(const KernelFault& fault) {
+  return std::all_of(fault.evidence.begin(), fault.evidence.end(), [](const Fact* fact) {
+    return fact->event.fields.contains(std::string(time_unknown_field));
+  });
+}
+
 struct Candidate {
   const NodeFaults* node = nullptr;
   const KernelFault* fault = nullptr;
@@ -42,10 +49,12 @@ struct Candidate {
 std::vector<Candidate> candidates_of(const std::vector<NodeFaults>& nodes,
                                      const FailureCase& failure) {
   std::vector<Candidate> candidates;
+  const bool program_failed = failed_by_program(failure.lines);
   for (const NodeFaults& node : nodes) {
     for (const KernelFault& fault : node.faults) {
       if (fault.program || !hardware_class(fault.cause->cause_class)) continue;
       if (!used_by_attempt(fault, node.node, failure.attempt)) continue;
+      if (program_failed && time_unknown(fault)) continue;
       candidates.push_back({&node, &fault});
     }
   }
@@ -125,6 +134,13 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
   explanation.text = "The kernel of " + explanation.node +
                      " reported: " + best.fault->cause->summary + " (" +
                      best.fault->subject.text() + "). " + best.fault->note;
+  if (agrees == nullptr && time_unknown(*best.fault)) {
+    explanation.text += " When that was, nothing says.";
+    explanation.missing.push_back("when it was (dmesg -T or the journal of " + explanation.node +
+                                  ")");
+    explanation.sure = false;
+    explanation.confidence = std::min(explanation.confidence, confidence::likely);
+  }
   const std::vector<const Candidate*> rivals = tied(candidates);
   const bool job_decides =
       agrees != nullptr && std::none_of(rivals.begin(), rivals.end(), [&](const Candidate* rival) {

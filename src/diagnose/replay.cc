@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "detect/detectors.h"
 #include "detect/event_window.h"
+#include "detect/failure_case.h"
 #include "diagnose/clock_skew.h"
 #include "diagnose/runs.h"
 #include "model/names.h"
@@ -57,7 +58,10 @@ Instant place_in_time(std::vector<Event>& events, Instant fallback) {
   if (!known(end)) end = fallback;
   for (Event& event : events) {
     if (known(event.observed_at)) event.received_at = event.observed_at;
-    if (!known(event.received_at)) event.received_at = end;
+    if (!known(event.received_at)) {
+      event.received_at = end;
+      if (event.source == EventSource::kernel_log) event.fields.emplace(time_unknown_field, "1");
+    }
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const Event& a, const Event& b) { return a.received_at < b.received_at; });
@@ -91,6 +95,25 @@ std::set<std::string> nodes_of_all_ranks(const std::vector<Event>& events) {
   return nodes;
 }
 
+/// The same of a run that says itself that its program failed: the machines that its own lines
+/// name.
+std::set<std::string> nodes_of_program(const std::vector<Event>& events, const Catalog& catalog) {
+  std::set<std::string> nodes;
+  std::vector<JobLine> lines;
+  for (const Event& event : events) {
+    if (!of_job(event)) continue;
+    const std::string_view host =
+        event.subject.node.empty() ? event.field("host") : std::string_view(event.subject.node);
+    if (!host.empty() && nodes.size() < run_nodes_max) nodes.emplace(host);
+    JobLine line;
+    line.signature = catalog.signature(event.signature);
+    line.cause = line.signature == nullptr ? nullptr : catalog.cause(line.signature->cause);
+    if (line.cause != nullptr) lines.push_back(std::move(line));
+  }
+  if (!failed_by_program(lines)) nodes.clear();
+  return nodes;
+}
+
 /// A machine that is named as those of the run are, and is none of them.
 bool is_stranger(std::string_view node, const std::set<std::string>& of_run) {
   const auto bare = [](std::string_view name) { return name.substr(0, name.find('.')); };
@@ -110,8 +133,9 @@ std::vector<std::string> hosts_of(const Event& event) {
   return names ? std::move(*names) : std::vector<std::string>{};
 }
 
-std::string nodes_of(const std::vector<Event>& events) {
-  const std::set<std::string> of_run = nodes_of_all_ranks(events);
+std::string nodes_of(const std::vector<Event>& events, const Catalog& catalog) {
+  std::set<std::string> of_run = nodes_of_all_ranks(events);
+  if (of_run.empty()) of_run = nodes_of_program(events, catalog);
   std::set<std::string> nodes;
   const auto add = [&](std::string_view name) {
     if (valid_node_name(name) && name != "localhost" && nodes.size() < run_nodes_max)
@@ -128,6 +152,17 @@ std::string nodes_of(const std::vector<Event>& events) {
     if (event.source == EventSource::kernel_log) add(event.reporter);
   }
   return join(nodes, ",");
+}
+
+/// Of each file where it says for the last time that the training was done.
+std::map<std::string, std::uint64_t> last_successes(const std::vector<Event>& events) {
+  std::map<std::string, std::uint64_t> last;
+  for (const Event& event : events) {
+    if (event.signature != finished_signature) continue;
+    std::uint64_t& offset = last[event.raw.path];
+    offset = std::max(offset, event.raw.offset);
+  }
+  return last;
 }
 
 /// Says that something went wrong, whatever it is: a root, or what comes with the end of a job.
@@ -153,6 +188,16 @@ Event attempt_event(EventKind kind, const AttemptId& attempt, Instant at, Fields
   return event;
 }
 
+/// What a job got over is no failure: in the same file it says later that it was done.
+bool tells_of_failure(const std::vector<Event>& events, const Catalog& catalog) {
+  const auto successes = last_successes(events);
+  return std::any_of(events.begin(), events.end(), [&](const Event& event) {
+    if (!says_failure(event, catalog)) return false;
+    const auto success = successes.find(event.raw.path);
+    return success == successes.end() || success->second < event.raw.offset;
+  });
+}
+
 /// By the scheduler's word.
 bool ended_badly(const std::vector<Event>& events, const AttemptId& attempt) {
   return std::any_of(events.begin(), events.end(), [&](const Event& event) {
@@ -168,13 +213,13 @@ bool tells(const std::vector<Event>& events, EventKind kind, const AttemptId& at
 }
 
 /// The attempt around a job's lines, where nobody tells of it.
-void add_attempt(Replay& replay) {
+void add_attempt(Replay& replay, const Catalog& catalog) {
   std::vector<Event>& events = replay.events;
   if (std::none_of(events.begin(), events.end(), of_job)) return;
   if (!tells(events, EventKind::attempt_started, replay.attempt)) {
-    events.insert(events.begin(),
-                  attempt_event(EventKind::attempt_started, replay.attempt,
-                                events.front().received_at, {{"nodes", nodes_of(events)}}));
+    events.insert(events.begin(), attempt_event(EventKind::attempt_started, replay.attempt,
+                                                events.front().received_at,
+                                                {{"nodes", nodes_of(events, catalog)}}));
   }
   if (!replay.failed || tells(events, EventKind::attempt_ended, replay.attempt)) return;
   const auto after =
@@ -208,10 +253,8 @@ Replay replay_run(const Catalog& catalog, const AttemptId& attempt, std::vector<
   replay.events = std::move(events);
   correct_clocks(replay.events, estimate_clock_skew(replay.events));
   replay.ended_at = place_in_time(replay.events, fallback);
-  replay.failed = ended_badly(replay.events, attempt) ||
-                  std::any_of(replay.events.begin(), replay.events.end(),
-                              [&](const Event& event) { return says_failure(event, catalog); });
-  add_attempt(replay);
+  replay.failed = ended_badly(replay.events, attempt) || tells_of_failure(replay.events, catalog);
+  add_attempt(replay, catalog);
   if (replay.events.empty()) return replay;
   Detectors detectors(catalog);
   Standing standing;
