@@ -32,6 +32,7 @@ Origin origin_of(const InputFile& file, EventSource source) {
   origin.last_written = file.modified;
   if (source == EventSource::kernel_log) {
     origin.node = hint.node;
+    origin.facility_kernel_only = true;
     return origin;
   }
   const std::string job = hint.job.empty() ? Subject::of_unnamed_job().attempt.job : hint.job;

@@ -61,6 +61,11 @@ void DmesgJsonDecoder::take_record(std::string_view text, std::uint64_t offset, 
   if (message == parsed->end() || !message->is_string()) return;
   const std::string words = message->get<std::string>();
   if (words.empty()) return;
+  const auto facility = parsed->find("fac");
+  if (facility != parsed->end() && *facility != "kern") {
+    counters_.add("ingest_not_kernel_lines_total");
+    return;
+  }
   const auto time = parsed->find("time");
   const std::string head = time == parsed->end() ? std::string() : head_of(*time);
   lines_.add({EventSource::kernel_log, head, words, offset, {}}, now);

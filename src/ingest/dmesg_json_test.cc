@@ -20,7 +20,7 @@ class DmesgJsonTest : public RecordTest {
 
 std::string document(const std::string& time, const std::string& message) {
   return "{\n   \"dmesg\": [\n      {\n         \"pri\": 5,\n         \"time\":     0.000000,\n"
-         "         \"msg\": \"Linux version 6.1\"\n      },{\n         \"pri\": 3,\n         "
+         "         \"msg\": \"Command line: ro\"\n      },{\n         \"pri\": 3,\n         "
          "\"time\": " +
          time + ",\n         \"msg\": \"" + message + "\"\n      }\n   ]\n}\n";
 }
@@ -59,6 +59,16 @@ TEST_F(DmesgJsonTest, RecordsThatAreNoneArePassedOver) {
   EXPECT_TRUE(decode_json(R"({"dmesg":[{"time":1.0},{"msg":7},{"msg":""},{"msg":[]}]})").empty());
   EXPECT_TRUE(decode_json(R"({"dmesg":[{"time":1.0,"msg":oops}]})").empty());
   EXPECT_EQ(counters_.get("ingest_json_broken_total"), 1U);
+}
+
+TEST_F(DmesgJsonTest, WhatAProcessWroteIsNotTheKernels) {
+  const auto record = [](const std::string& facility) {
+    return R"({"dmesg":[{"fac":")" + facility + R"(","pri":"warn","time":1.0,"msg":")" + xid_79 +
+           R"("}]})";
+  };
+  EXPECT_TRUE(decode_json(record("user")).empty());
+  EXPECT_EQ(counters_.get("ingest_not_kernel_lines_total"), 1U);
+  EXPECT_EQ(decode_json(record("kern")).size(), 1U);
 }
 
 }  // namespace

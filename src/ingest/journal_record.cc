@@ -22,7 +22,9 @@ std::int64_t micros(std::string_view text) {
 }
 
 /// journald itself writes the fields that begin with '_'; the identifier is the sender's word.
+/// What a process writes to /dev/kmsg comes by the kernel's transport, with another facility.
 bool from_kernel(const JournalRecord& record) {
+  if (!record.facility.empty() && record.facility != "0") return false;
   if (!record.transport.empty()) return record.transport == "kernel";
   return record.identifier == "kernel";  // exported without the field
 }
@@ -60,10 +62,11 @@ std::string head_of(const JournalRecord& record, std::string_view program) {
 }  // namespace
 
 std::string JournalRecord::*JournalRecord::field(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, std::string JournalRecord::*>, 9> fields =
-      {{
+  static constexpr std::array<std::pair<std::string_view, std::string JournalRecord::*>, 10>
+      fields = {{
           {"MESSAGE", &JournalRecord::message},
           {"_TRANSPORT", &JournalRecord::transport},
+          {"SYSLOG_FACILITY", &JournalRecord::facility},
           {"SYSLOG_IDENTIFIER", &JournalRecord::identifier},
           {"_COMM", &JournalRecord::command},
           {"_SYSTEMD_UNIT", &JournalRecord::unit},
@@ -92,7 +95,8 @@ void add_journal_record(const JournalRecord& record, Instant now, RecordLines& l
     out.source = EventSource::scheduler;
     head = head_of(record, program_of(record));
   } else {
-    const bool false_name = record.identifier == "kernel" || is_slurm_daemon(record.identifier);
+    const bool false_name = record.transport == "kernel" || record.identifier == "kernel" ||
+                            is_slurm_daemon(record.identifier);
     if (false_name) counters.add("ingest_journal_false_names_total");
     return;
   }

@@ -21,6 +21,7 @@ struct JournalRecord {
   std::string boot_id;
   std::string host;
   std::string transport;
+  std::string facility;  // SYSLOG_FACILITY
   std::string identifier;
   std::string command;  // _COMM
   std::string unit;     // _SYSTEMD_UNIT

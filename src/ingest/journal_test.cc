@@ -193,6 +193,16 @@ TEST_F(JournalTest, ANameIsNoProof) {
   EXPECT_EQ(counters_.get("ingest_journal_false_names_total"), 3U);
 }
 
+TEST_F(JournalTest, WhatAProcessWroteToTheKernelsLogIsNotTheKernels) {
+  Entry entry = kernel_entry(std::string(xid_79));
+  entry.push_back(field("SYSLOG_FACILITY", "0"));
+  EXPECT_EQ(json(as_json(entry)).size(), 1U);
+  entry.back() = field("SYSLOG_FACILITY", "1");
+  EXPECT_TRUE(json(as_json(entry)).empty());
+  EXPECT_TRUE(exported(as_export(entry)).empty());
+  EXPECT_EQ(counters_.get("ingest_journal_false_names_total"), 2U);
+}
+
 TEST_F(JournalTest, ALongFieldCostsNothing) {
   Entry entry = kernel_entry(std::string(xid_79));
   entry.insert(entry.begin(), field("COREDUMP", std::string(3U << 20U, 'x') + "\ny"));

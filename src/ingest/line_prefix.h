@@ -37,6 +37,8 @@ struct LinePrefix {
   bool from_syslog = false;
   /// A kernel form without a program.
   bool from_dmesg = false;
+  /// The record's facility is another than the kernel's: a process wrote it into the kernel's log.
+  bool from_process = false;
   /// Written by `faultline run`.
   bool own_tag = false;
   /// Of /dev/kmsg.

@@ -101,6 +101,7 @@ class LogDecoder::Impl {
   void split_filtered(std::string_view bytes, std::uint64_t offset);
   std::vector<Event> end(bool at_once);
   void take_line(const Line& line);
+  [[nodiscard]] bool is_others_line(const LinePrefix& prefix) const;
   [[nodiscard]] bool is_our_host(std::string_view host) const;
   bool belongs_to_last_record(const Line& line, const LinePrefix& prefix);
   void scan_block();
@@ -190,7 +191,7 @@ void LogDecoder::Impl::take_line(const Line& line) {
     if (belongs_to_last_record(line, prefix)) return;
     // A syslog file holds everybody's lines; only the kernel's own are facts about the node. A line
     // without a head goes on with the one before.
-    if (prefix.body > 0) others_line_ = prefix.from_syslog && prefix.program != "kernel";
+    if (prefix.body > 0) others_line_ = is_others_line(prefix);
     if (others_line_) {
       counters_.add("ingest_not_kernel_lines_total");
       return;
@@ -207,6 +208,11 @@ void LogDecoder::Impl::take_line(const Line& line) {
   }
   block_.add(line.text, head, prefix.sequence.value_or(line.offset));
   if (block_.text().size() >= block_bytes_max) scan_block();
+}
+
+bool LogDecoder::Impl::is_others_line(const LinePrefix& prefix) const {
+  const bool of_program = prefix.from_syslog && prefix.program != "kernel";
+  return of_program || (origin_.facility_kernel_only && prefix.from_process);
 }
 
 /// A central syslog file holds other nodes' lines, and an agent speaks for its own alone.

@@ -25,6 +25,10 @@ struct Origin {
   /// The node whose kernel, or rank, wrote the log; "" if the lines must say it. Of a log that many
   /// ranks wrote it is only where the log is read, and says nothing of where they ran.
   std::string node;
+  /// Of kernel logs: drop and count what processes wrote into the kernel's buffer. An agent counts
+  /// it, since only root can write there and health checks do; of a saved file nobody knows who
+  /// did.
+  bool facility_kernel_only = false;
   /// Names that this node has in its own logs. A kernel line of another host is then dropped and
   /// counted. Empty: any.
   std::vector<std::string> host_names = {};

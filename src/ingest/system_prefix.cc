@@ -71,11 +71,20 @@ bool take_kernel_stamp(TextCursor& cursor, std::string_view& seconds) {
   return true;
 }
 
+/// Facility and level are one number, of which the level has three bits; the kernel is facility 0
+/// and lets no process write as itself.
+bool facility_of_process(std::string_view priority) {
+  return parse_number<unsigned>(priority).value_or(0) >= 8;
+}
+
 /// "6,1234,5678901,-;text": priority, sequence, microseconds since boot, flags and more
 /// (Documentation/ABI/testing/dev-kmsg).
 bool take_kmsg(TextCursor& cursor, LinePrefix& prefix) {
   TextCursor ahead = cursor;
-  if (!ahead.take_digits(1, 5) || !ahead.take(',')) return false;
+  const std::size_t priority_start = ahead.at();
+  if (!ahead.take_digits(1, 5)) return false;
+  const bool of_process = facility_of_process(ahead.since(priority_start));
+  if (!ahead.take(',')) return false;
   const std::size_t sequence_start = ahead.at();
   if (!ahead.take_digits(1, 20)) return false;
   const auto sequence = ahead.since(sequence_start);
@@ -90,19 +99,22 @@ bool take_kmsg(TextCursor& cursor, LinePrefix& prefix) {
   prefix.time_form = TimeForm::kernel_micros;
   prefix.time = time;
   prefix.from_dmesg = true;
+  prefix.from_process = of_process;
   cursor = ahead;
   return true;
 }
 
 /// "kern  :warn  : " of dmesg -x.
-bool take_facility(TextCursor& cursor) {
+bool take_facility(TextCursor& cursor, LinePrefix& prefix) {
   TextCursor ahead = cursor;
+  const bool of_kernel = TextCursor(ahead).take("kern");
   for (int i = 0; i < 2; ++i) {
     if (!ahead.take_while([](char c) { return is_lower(c) || is_digit(c); }, 3, 8)) return false;
     ahead.skip_spaces(8);
     if (!ahead.take(':')) return false;
   }
   if (!ahead.take(' ')) return false;
+  prefix.from_process = !of_kernel;
   cursor = ahead;
   return true;
 }
@@ -311,9 +323,16 @@ bool take_rfc5424(TextCursor& cursor, LinePrefix& prefix) {
   return true;
 }
 
-void take_priority(TextCursor& cursor) {
+/// "<12>": of syslog's protocol and of dmesg -r.
+void take_priority(TextCursor& cursor, LinePrefix& prefix) {
   TextCursor ahead = cursor;
-  if (ahead.take('<') && ahead.take_digits(1, 3) && ahead.take('>')) cursor = ahead;
+  if (!ahead.take('<')) return;
+  const std::size_t start = ahead.at();
+  if (!ahead.take_digits(1, 3)) return;
+  const auto priority = ahead.since(start);
+  if (!ahead.take('>')) return;
+  prefix.from_process = facility_of_process(priority);
+  cursor = ahead;
 }
 
 bool take_month_day_line(TextCursor& cursor, LinePrefix& prefix) {
@@ -330,10 +349,10 @@ bool take_month_day_line(TextCursor& cursor, LinePrefix& prefix) {
 }
 
 void take_system_prefix(TextCursor& cursor, LinePrefix& prefix) {
-  take_priority(cursor);
+  take_priority(cursor, prefix);
   if (take_rfc5424(cursor, prefix)) return;
   if (take_kmsg(cursor, prefix)) return;
-  if (take_facility(cursor)) {
+  if (take_facility(cursor, prefix)) {
     prefix.from_dmesg = true;
     if (!take_dmesg(cursor, prefix)) take_iso_line(cursor, prefix, false);
     return;
