@@ -12,7 +12,7 @@
 namespace faultline {
 namespace {
 
-enum class Voice { other, system, scheduler, program };
+enum class Voice { other, system, scheduler, program, job };
 
 /// Who writes as a job does, though a journal keeps it.
 constexpr auto job_programs = std::to_array<std::string_view>(
@@ -63,6 +63,12 @@ bool is_syslog_line(const LinePrefix& prefix, std::string_view line) {
   return after < line.size() && (line[after] == '[' || line[after] == ' ');
 }
 
+/// What only a job's own output has, without a head: its launcher's words, a rank's tag, a
+/// traceback.
+constexpr auto job_openings =
+    std::to_array<std::string_view>({"srun: ", "slurmstepd: ", "[rank", "[default",
+                                     "Traceback (most recent call last)", "torchrun"});
+
 Voice voice_of(std::string_view line) {
   const LinePrefix prefix = parse_system_prefix(line);
   if (is_syslog_line(prefix, line)) {
@@ -70,6 +76,7 @@ Voice voice_of(std::string_view line) {
     return contains(job_programs, prefix.program) ? Voice::program : Voice::system;
   }
   if (is_slurm_line(prefix, line)) return Voice::scheduler;
+  if (starts_with_any(line, job_openings)) return Voice::job;
   constexpr auto bare =
       std::to_array<std::string_view>({"NVRM: Xid (", "-- Logs begin", "-- Journal begins",
                                        "-- Boot ", "-- Reboot --", "-- No entries --"});
@@ -81,6 +88,7 @@ struct Tally {
   std::size_t system = 0;
   std::size_t scheduler = 0;
   std::size_t program = 0;
+  std::size_t job = 0;
 };
 
 Tally tally_of(const ContentLines& lines) {
@@ -92,13 +100,13 @@ Tally tally_of(const ContentLines& lines) {
     tally.system += voice == Voice::system ? 1 : 0;
     tally.scheduler += voice == Voice::scheduler ? 1 : 0;
     tally.program += voice == Voice::program ? 1 : 0;
+    tally.job += voice == Voice::job ? 1 : 0;
     before = voice;
   }
   return tally;
 }
 
-/// Four in five: stack traces and wrapped lines have no head, and a job's log with a kernel's log
-/// pasted into it has words of its own.
+/// Four in five: stack traces and wrapped lines have no head.
 bool most(std::size_t part, std::size_t whole) { return part * 5 >= whole * 4; }
 
 }  // namespace
@@ -107,7 +115,8 @@ ContentKind line_log_kind(const ContentLines& lines) {
   const Tally tally = tally_of(lines);
   if (tally.lines == 0) return ContentKind::job_log;
   if (most(tally.scheduler, tally.lines)) return ContentKind::scheduler_log;
-  if (most(tally.program, tally.lines)) return ContentKind::job_log;
+  // Whatever else a job prints, be it a whole kernel log, its output is no kernel's.
+  if (tally.job > 0 || most(tally.program, tally.lines)) return ContentKind::job_log;
   return most(tally.system + tally.scheduler + tally.program, tally.lines) ? ContentKind::kernel_log
                                                                            : ContentKind::job_log;
 }
