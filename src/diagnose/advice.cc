@@ -7,8 +7,11 @@
 namespace faultline {
 namespace {
 
-/// What decoders call the node of a kernel log that nobody names.
-constexpr std::string_view unknown_node = "unknown";
+/// What a scheduler knows: no word of decoders for a node that nobody names, and none that every
+/// machine calls itself.
+bool is_name(std::string_view node) {
+  return valid_node_name(node) && node != "unknown" && !node.starts_with("localhost");
+}
 
 /// What a person does by hand needs less than what a policy does by itself: as likely as not, where
 /// the kernel says it; more, where it is a counter or a job's word.
@@ -32,14 +35,14 @@ bool is_evictable(const Verdict& verdict, const Cause& cause) {
 std::string quoted_reason(const Cause& cause) { return "\"faultline: " + cause.id + "\""; }
 
 void add_node_commands(Advice& advice, const std::string& node, const Subject& subject,
-                       const Cause& cause) {
+                       const Cause& cause, bool rebooted) {
   advice.commands.push_back("scontrol update NodeName=" + node +
                             " State=DRAIN Reason=" + quoted_reason(cause));
   advice.commands.push_back("sbatch --exclude=" + node + " JOB_SCRIPT");
   if (cause.remedy == Remedy::reset_gpu && subject.kind == SubjectKind::gpu)
     advice.commands.push_back("ssh " + node + " nvidia-smi --gpu-reset -i " + subject.part +
                               "   # when the node is idle");
-  if (cause.remedy == Remedy::reboot_node)
+  if (cause.remedy == Remedy::reboot_node && !rebooted)
     advice.commands.push_back("scontrol reboot ASAP nextstate=RESUME " + node);
 }
 
@@ -53,7 +56,7 @@ std::string where_to_find_node(const Verdict& verdict) {
 
 }  // namespace
 
-Advice advise(const Verdict& verdict, const Cause& cause) {
+Advice advise(const Verdict& verdict, const Cause& cause, bool rebooted) {
   Advice advice;
   advice.evict = is_evictable(verdict, cause);
   if (!advice.evict) {
@@ -63,9 +66,12 @@ Advice advise(const Verdict& verdict, const Cause& cause) {
     return advice;
   }
   const std::string& node = verdict.subject.node;
-  if (valid_node_name(node) && node != unknown_node) {
-    add_node_commands(advice, node, verdict.subject, cause);
-    advice.action = cause.next_step;
+  if (is_name(node)) {
+    add_node_commands(advice, node, verdict.subject, cause, rebooted);
+    if (rebooted)
+      advice.action =
+          "The node was rebooted since: test it, and give it back if it passes. If not: ";
+    advice.action += cause.next_step;
   } else {
     advice.action = where_to_find_node(verdict) + cause.next_step;
   }

@@ -15,6 +15,7 @@ struct Advice {
   std::vector<std::string> commands;
 };
 
-Advice advise(const Verdict& verdict, const Cause& cause);
+/// `rebooted`: the node was booted anew after what the verdict is about.
+Advice advise(const Verdict& verdict, const Cause& cause, bool rebooted);
 
 }  // namespace faultline

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "detect/confidence.h"
+#include "detect/event_window.h"
 #include "diagnose/advice.h"
 #include "diagnose/warnings.h"
 
@@ -12,6 +13,7 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t evidence_max = 16;
+constexpr std::string_view boot_signature = "kernel.boot";
 constexpr std::size_t timeline_max = 64;
 constexpr std::size_t also_seen_max = 8;
 
@@ -136,7 +138,21 @@ std::string also_text(const Verdict& verdict, const Catalog& catalog) {
          " (" + verdict.cause + ", " + std::string(to_text(verdict.status)) + ")";
 }
 
-void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Catalog& catalog) {
+/// The node's kernel began anew after the last line that the verdict rests on.
+bool rebooted_since(const Verdict& verdict, const Replay& replay) {
+  const auto is_evidence = [&](const Event& event) {
+    return std::find(verdict.evidence.begin(), verdict.evidence.end(), event.id) !=
+           verdict.evidence.end();
+  };
+  const auto last = std::find_if(replay.events.rbegin(), replay.events.rend(), is_evidence);
+  if (last == replay.events.rend()) return false;
+  return std::any_of(replay.events.rbegin(), last, [&](const Event& event) {
+    return event.signature == boot_signature && node_of(event) == verdict.subject.node;
+  });
+}
+
+void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Replay& replay,
+                 const Catalog& catalog) {
   const Cause* cause = catalog.cause(verdict.cause);
   diagnosis.status =
       is_unknown(verdict, catalog) ? DiagnosisStatus::undecided : DiagnosisStatus::attributed;
@@ -151,7 +167,7 @@ void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Catalog& ca
       diagnosis.status == DiagnosisStatus::undecided ? CauseClass::unknown : cause->cause_class;
   diagnosis.summary = cause->summary;
   diagnosis.cases = cause->cases;
-  const Advice advice = advise(verdict, *cause);
+  const Advice advice = advise(verdict, *cause, rebooted_since(verdict, replay));
   diagnosis.evict = advice.evict;
   diagnosis.action = advice.action;
   diagnosis.commands = advice.commands;
@@ -175,7 +191,7 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
     if (replay.failed) diagnosis.status = DiagnosisStatus::undecided;
     return diagnosis;
   }
-  add_verdict(diagnosis, verdicts.front(), catalog);
+  add_verdict(diagnosis, verdicts.front(), replay, catalog);
   add_timeline(diagnosis, verdicts.front(), replay, lines, catalog);
   for (const Verdict& verdict : verdicts) {
     const bool same = verdict.id == verdicts.front().id || verdict.cause == diagnosis.cause;
