@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/contains.h"
+#include "base/text.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
@@ -204,11 +205,13 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   explanation.cause = failure.catalog.cause(cause_id::node_lost);
   explanation.hardware = true;
   explanation.since = failure.failed_at;
+  std::vector<std::string> all_said;
   for (const JobLine& line : failure.lines) {
     if (line.cause->id == cause_id::node_lost && is_root(line)) {
       explanation.evidence.push_back(&line.fact->event);
       const std::string* said = node_said_lost(line, failure);
       if (explanation.node.empty() && said != nullptr) explanation.node = *said;
+      if (said != nullptr && !contains(all_said, *said)) all_said.push_back(*said);
       explanation.since = std::min(explanation.since, line.fact->at);
     }
   }
@@ -233,7 +236,9 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
         "the scheduler's record of the failed node (sacct field FailedNode)");
   } else {
     explanation.subject = Subject::of_node(explanation.node);
-    explanation.text = explanation.node + " failed under the attempt.";
+    const bool several = all_said.size() > 1 && contains(all_said, explanation.node);
+    explanation.text =
+        (several ? join(all_said, " and ") : explanation.node) + " failed under the attempt.";
     explanation.missing.push_back(kernel_log_of(explanation.node, failure));
   }
   return explanation;

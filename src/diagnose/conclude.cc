@@ -151,6 +151,25 @@ bool rebooted_since(const Verdict& verdict, const Replay& replay) {
   });
 }
 
+/// Several nodes can be lost at once, and a verdict has one subject.
+void add_other_nodes(Diagnosis& diagnosis, const Verdict& verdict, const Catalog& catalog) {
+  const Cause* cause = catalog.cause(verdict.cause);
+  if (cause == nullptr || verdict.rule != "node_failed" ||
+      verdict.subject.kind != SubjectKind::node)
+    return;
+  for (const EvidenceLine& line : diagnosis.evidence) {
+    const auto& named = diagnosis.subjects;
+    const bool fresh = std::find(named.begin(), named.end(), line.subject) == named.end();
+    if (line.subject.kind != SubjectKind::node || !fresh) continue;
+    Verdict other = verdict;
+    other.subject = line.subject;
+    diagnosis.subjects.push_back(line.subject);
+    const Advice advice = advise(other, *cause, false);
+    diagnosis.commands.insert(diagnosis.commands.end(), advice.commands.begin(),
+                              advice.commands.end());
+  }
+}
+
 void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Replay& replay,
                  const Catalog& catalog) {
   const Cause* cause = catalog.cause(verdict.cause);
@@ -193,6 +212,7 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
   }
   add_verdict(diagnosis, verdicts.front(), replay, catalog);
   add_timeline(diagnosis, verdicts.front(), replay, lines, catalog);
+  add_other_nodes(diagnosis, verdicts.front(), catalog);
   for (const Verdict& verdict : verdicts) {
     const bool same = verdict.id == verdicts.front().id || verdict.cause == diagnosis.cause;
     if (!same && diagnosis.also_seen.size() < also_seen_max)

@@ -191,6 +191,10 @@ bool is_scontrol_show(const ContentLines& lines) {
   const auto top = first(lines, 40);
   if (lines[0].starts_with("JobId=")) return has_word(top, " JobState=");
   if (!lines[0].starts_with("NodeName=")) return false;
+  // A node's record goes on in lines that are set in; slurm.conf has whole lines.
+  const bool set_in = std::any_of(
+      top.begin(), top.end(), [](std::string_view line) { return line.starts_with("   State="); });
+  if (set_in) return true;
   return has_word(top, "State=") && (has_word(top, "CPUAlloc=") || has_word(top, "BootTime=") ||
                                      has_word(top, "SlurmdStartTime="));
 }
