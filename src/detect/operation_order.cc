@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
-#include <vector>
 
 #include "base/text.h"
 
@@ -11,7 +10,6 @@ namespace faultline {
 namespace {
 
 constexpr std::int64_t not_yet = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t like_max = 64;          // so many are asked
 constexpr std::int64_t counts_apart_max = 2;  // of ranks that play the same part
 
 /// When an operation was handed in, as its number among all of that rank. A trace tells exactly of
@@ -69,19 +67,12 @@ const Lane* lane_of(const KindLanes& lanes, const LaneKind& kind) {
   return found == lanes.end() ? nullptr : found->second;
 }
 
-/// How many of `like` come to `seq` of `kind` before they come to `instead`, less those who come to
-/// it after.
-std::int64_t votes(const std::vector<const KindLanes*>& like, const LaneKind& kind,
-                   std::int64_t seq, const LaneKind& instead_kind, const RankOperation& instead) {
-  std::int64_t count = 0;
-  for (const KindLanes* lanes : like) {
-    const Lane* missed = lane_of(*lanes, kind);
-    const Lane* other = lane_of(*lanes, instead_kind);
-    if (missed == nullptr || other == nullptr) continue;
-    const Position here = position(*missed, seq), there = position(*other, instead.seq);
-    count += (here.before(there) ? 1 : 0) - (there.before(here) ? 1 : 0);
-  }
-  return count;
+/// Whether a rank with these lanes comes to `seq` of `missed` before it comes to `instead` (1), or
+/// after (-1); 0 if its trace does not tell.
+int vote(const Lane* missed, std::int64_t seq, const Lane* other, const RankOperation& instead) {
+  if (missed == nullptr || other == nullptr) return 0;
+  const Position here = position(*missed, seq), there = position(*other, instead.seq);
+  return (here.before(there) ? 1 : 0) - (there.before(here) ? 1 : 0);
 }
 
 }  // namespace
@@ -116,22 +107,37 @@ std::optional<LaneKind> OperationOrder::kind_of(std::int32_t rank, const LaneKey
 
 const RankOperation* OperationOrder::went_past(std::int32_t rank, const LaneKey& key,
                                                std::int64_t seq) const {
-  const auto own = lanes_.find(rank);
-  const auto kind = kind_of(rank, key);
-  if (own == lanes_.end() || !kind || seq < 0) return nullptr;
-  const Lane* missed = lane_of(own->second, *kind);
+  if (!lanes_.contains(rank) || seq < 0) return nullptr;
+  const Lane* missed = board_.trace(rank)->lane(key);
   const std::int64_t came = missed == nullptr ? not_yet : position(*missed, seq).first;
-  std::vector<const KindLanes*> like;
-  for (const auto& [other, lanes] : lanes_) {
-    if (like.size() == like_max) break;
-    if (other != rank && alike(lanes, own->second, *kind)) like.push_back(&lanes);
-  }
-  for (const auto& [other_kind, lane] : own->second) {
-    if (other_kind == *kind || lane == nullptr) continue;
-    const RankOperation* instead = newest_before(*lane, came);
-    if (instead != nullptr && votes(like, *kind, seq, other_kind, *instead) > 0) return instead;
+  for (const auto& [other_key, lane] : board_.trace(rank)->lanes) {
+    const RankOperation* instead = other_key == key ? nullptr : newest_before(lane, came);
+    if (instead != nullptr && votes(rank, key, seq, other_key, *instead) > 0) return instead;
   }
   return nullptr;
+}
+
+/// How many others come to the operation before they come to `instead`, less those who come to it
+/// after. Who is in both groups counts both as the rank does, whatever part he plays; who plays the
+/// same part counts groups of the same kind so.
+int OperationOrder::votes(std::int32_t rank, const LaneKey& key, std::int64_t seq,
+                          const LaneKey& other_key, const RankOperation& instead) const {
+  const auto kind = kind_of(rank, key), other_kind = kind_of(rank, other_key);
+  if (!kind || !other_kind) return 0;
+  const bool collectives = key.lane == "collective" && other_key.lane == "collective";
+  const KindLanes& own = lanes_.at(rank);
+  const bool comparable = *kind != *other_kind && lane_of(own, *other_kind) != nullptr;
+  int votes = 0;
+  for (const auto& [other, trace] : board_.traces()) {
+    if (other == rank) continue;
+    const Lane *missed = trace->lane(key), *their = trace->lane(other_key);
+    if (collectives && missed != nullptr && their != nullptr) {
+      votes += vote(missed, seq, their, instead);
+    } else if (const KindLanes& lanes = lanes_.at(other); comparable && alike(lanes, own, *kind)) {
+      votes += vote(lane_of(lanes, *kind), seq, lane_of(lanes, *other_kind), instead);
+    }
+  }
+  return votes;
 }
 
 }  // namespace faultline

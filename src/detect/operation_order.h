@@ -1,5 +1,6 @@
-// In which order do the ranks of a program call their operations? Ranks with the same part in it do
-// so in one order; where they wait for each other in a circle, who differs from his like made it.
+// In which order do the ranks of a program call their operations? Members of the same groups and
+// ranks with the same part in the program do so in one order; where ranks wait for each other in a
+// circle, who differs from them made it.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,9 @@ class OperationOrder {
 
  private:
   [[nodiscard]] std::optional<LaneKind> kind_of(std::int32_t rank, const LaneKey& key) const;
+
+  [[nodiscard]] int votes(std::int32_t rank, const LaneKey& key, std::int64_t seq,
+                          const LaneKey& other_key, const RankOperation& instead) const;
 
   const OperationBoard& board_;
   std::map<std::int32_t, KindLanes> lanes_;

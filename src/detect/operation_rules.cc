@@ -66,11 +66,14 @@ void set_subject(Explanation& explanation, const std::vector<std::int32_t>& rank
   explanation.subject = Subject::of_rank(failure.attempt.id, ranks.front(), explanation.node);
 }
 
+/// Where the first of the culprits stopped.
 std::string last_line_text(const StuckFinding& finding, const FailureCase& failure) {
-  if (finding.last.event == nullptr) return " It has handed in nothing at all.";
+  const std::string whose =
+      finding.ranks.size() == 1 ? "it" : "rank " + std::to_string(finding.ranks.front());
+  if (finding.last.event == nullptr) return capitalised(whose) + " has handed in nothing at all.";
   const std::string_view frame = finding.last.event->field("frame");
-  return " The last that it handed in is " + operation_text(finding.last, failure) + " (" +
-         std::string(finding.last.event->field("state")) + ")" +
+  return "The last that " + whose + " handed in is " + operation_text(finding.last, failure) +
+         " (" + std::string(finding.last.event->field("state")) + ")" +
          (frame.empty() ? "." : ", from " + std::string(frame) + ".");
 }
 
@@ -105,13 +108,26 @@ Explanation explain_not_joined(const StuckFinding& finding, const FailureCase& f
                            : finding.ranks.size() <= named_ranks_max ? confidence::even
                                                                      : confidence::hint;
   if (!finding.unread.empty()) explanation.confidence = confidence::even;
-  explanation.text =
-      capitalised(rank_list(finding.ranks)) + " never entered " +
-      operation_text(finding.operation, failure) + "; " + std::to_string(finding.waiting) +
-      " others wait for it, and it waits for nobody." + last_line_text(finding, failure);
+  explanation.text = capitalised(rank_list(finding.ranks)) + " never entered " +
+                     operation_text(finding.operation, failure) + "; " +
+                     std::to_string(finding.waiting) +
+                     (finding.waiting == 1 ? " other waits for " : " others wait for ") +
+                     (one ? "it, and it waits" : "them, and they wait") + " for nobody. " +
+                     last_line_text(finding, failure);
   explanation.missing = {stack_of(finding.ranks.front(), failure),
                          kernel_log_of(explanation.node, failure)};
   return explanation;
+}
+
+/// Everybody in a group who left no trace, waited for or not.
+std::vector<std::int32_t> untraced(const FailureCase& failure) {
+  std::set<std::int32_t> ranks;
+  for (const auto& [name, group] : failure.operations.groups()) {
+    for (const std::int32_t rank : group.ranks) {
+      if (failure.operations.trace(rank) == nullptr) ranks.insert(rank);
+    }
+  }
+  return {ranks.begin(), ranks.end()};
 }
 
 Explanation explain_no_trace(const StuckFinding& finding, const FailureCase& failure) {
@@ -123,7 +139,7 @@ Explanation explain_no_trace(const StuckFinding& finding, const FailureCase& fai
   explanation.text = "Everybody whose trace was read waits, in the end, for " +
                      rank_list(finding.unread) + ", of which there is none, in " +
                      operation_text(finding.operation, failure) + ".";
-  explanation.missing = {"traces and output of " + rank_list(finding.unread),
+  explanation.missing = {"traces and output of " + rank_list(untraced(failure)),
                          kernel_log_of(explanation.node, failure)};
   return explanation;
 }
@@ -135,7 +151,7 @@ Explanation explain_deadlock(const StuckFinding& finding, const FailureCase& fai
   const bool one = finding.ranks.size() == 1;
   explanation.confidence = one ? confidence::even : confidence::fair;
   explanation.text = one ? capitalised(rank_list(finding.ranks)) +
-                               " stopped first of a circle of ranks that wait for each other." +
+                               " stopped first of a circle of ranks that wait for each other. " +
                                last_line_text(finding, failure)
                          : capitalised(rank_list(finding.ranks)) +
                                " wait for each other in a circle: they call their collectives in "
@@ -150,13 +166,13 @@ Explanation explain_wrong_order(const StuckFinding& finding, const FailureCase& 
   explanation.cause = failure.catalog.cause(cause_id::collective_desync);
   set_subject(explanation, finding.ranks, failure);
   explanation.confidence = finding.ranks.size() == 1 ? confidence::likely : confidence::even;
-  explanation.text = capitalised(rank_list(finding.ranks)) + " went on without " +
+  explanation.text = capitalised(rank_list(finding.ranks)) + " came to " +
+                     operation_text(finding.last, failure) + " without " +
                      operation_text(finding.operation, failure) +
-                     ", in which others wait: it did " + operation_text(finding.last, failure) +
-                     " first, which all others like it do after that. It leaves an operation out, "
-                     "or calls the two in the wrong order.";
+                     ", in which others wait; the others do that first. The call is left out, or "
+                     "the two are in the wrong order.";
   const std::string_view frame = finding.last.event->field("frame");
-  if (!frame.empty()) explanation.text += " It was called from " + std::string(frame) + ".";
+  if (!frame.empty()) explanation.text += " It came there from " + std::string(frame) + ".";
   return explanation;
 }
 
@@ -220,7 +236,7 @@ std::optional<Explanation> rule_stuck_operation(const FailureCase& failure) {
   if (!finding) return std::nullopt;
   Explanation explanation = explain_finding(*finding, failure);
   if (!finding->unread.empty() && finding->kind != StuckKind::no_trace)
-    explanation.missing.push_back("traces and output of " + rank_list(finding->unread));
+    explanation.missing.push_back("traces and output of " + rank_list(untraced(failure)));
   explanation.since = finding->operation.event->observed_at;
   if (!known(explanation.since)) explanation.since = failure.onset;
   explanation.evidence = finding->evidence;

@@ -183,6 +183,20 @@ TEST(StuckOperation, WhoDiffersFromHisLikeMadeTheCircle) {
   EXPECT_EQ(traces.finding(), "wrong_order 3");
 }
 
+TEST(StuckOperation, MembersOfBothGroupsDecideWhateverElseTheyDo) {
+  Traces traces;
+  traces.group("w", "0-2", "world");
+  traces.group("b", "0-2", "b");
+  traces.group("own", "0,7", "of rank 0 alone");
+  traces.done(0, "own", "collective", 90, 0);
+  for (const int rank : {1, 2}) {
+    traces.waits(rank, "w", "collective", 1, 5);
+    traces.waits(rank, "b", "collective", 1, 6);
+  }
+  traces.waits(0, "b", "collective", 1, 5);
+  EXPECT_EQ(traces.finding(), "wrong_order 0");
+}
+
 TEST(StuckOperation, OneAgainstOneIsACircleAndNoMore) {
   Traces traces;
   traces.group("w", "0-1", "world");

@@ -159,7 +159,7 @@ TEST(DetectOperations, EndsOfATransferThatDifferAreNamed) {
 TEST(DetectOperations, AJobThatMovesAccusesNobody) {
   Rng rng(seed);
   Stories stories(rng);
-  for (int i = 0; i < stories_each * 2; ++i) {
+  for (int i = 0; i < stories_each; ++i) {
     JobStory story = stories.draw(JobFault::none, Where::anywhere);
     story.moment = 5 + static_cast<int>(rng.below(40));
     story.moment_jitter = static_cast<int>(rng.below(3));
