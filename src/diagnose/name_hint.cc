@@ -66,8 +66,20 @@ std::string job_in(std::string_view name) {
   return {};
 }
 
-/// A word that ends in digits and is no rank, job or number: "n3", "gpu-node-007" before what says
-/// what the file is.
+/// A word that ends in digits, as hosts' names do, and not a number of something else: a run, a
+/// day, a ticket.
+bool named_as_host(std::string_view name) {
+  constexpr auto others = std::to_array<std::string_view>(
+      {"run",     "runs", "job",   "jobs",  "rank",   "attempt",  "log",   "logs",  "case",
+       "exp",     "step", "slurm", "batch", "ticket", "incident", "issue", "inc",   "v",
+       "version", "rev",  "part",  "day",   "week",   "test",     "try",   "trial", "epoch"});
+  const std::string lower = to_lower(name);
+  const auto word = lower.substr(0, lower.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+  return !name.empty() && is_digit(name.back()) && !is_digit(name[0]) && !contains(others, word) &&
+         valid_node_name(name);
+}
+
+/// "n3", "gpu-node-007" before what says what the file is.
 std::string node_in(std::string_view name) {
   static constexpr std::array<std::string_view, 14> kinds = {
       "dmesg", "kern",   "kernel", "journal", "syslog", "messages", "nvidia",
@@ -83,25 +95,16 @@ std::string node_in(std::string_view name) {
       if (stem.ends_with(after)) stem.remove_suffix(after.size()), names_kind = true;
     }
   }
-  const bool host = names_kind && !stem.empty() && is_digit(stem.back()) && !is_digit(stem[0]) &&
-                    !stem.starts_with("rank") && valid_node_name(stem);
-  return host ? std::string(stem) : "";
+  return names_kind && named_as_host(stem) ? std::string(stem) : "";
 }
 
-/// "n3/dmesg.txt": the folder of a file that says only what it is, if it is named as hosts are and
-/// not as runs and days.
+/// "n3/dmesg.txt": the folder of a file that says only what it is.
 std::string node_in_folder(std::string_view folder, std::string_view name) {
-  static constexpr std::array<std::string_view, 6> kernel_logs = {"dmesg",   "kern",   "kernel",
-                                                                  "journal", "syslog", "messages"};
-  static constexpr std::array<std::string_view, 12> others = {"run",  "runs",    "job",  "jobs",
-                                                              "rank", "attempt", "log",  "logs",
-                                                              "case", "exp",     "step", "slurm"};
-  if (!contains(kernel_logs, to_lower(name.substr(0, name.find('.'))))) return {};
-  const std::string lower = to_lower(folder);
-  const auto word = lower.substr(0, lower.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
-  const bool host = !folder.empty() && is_digit(folder.back()) && !is_digit(folder[0]) &&
-                    !contains(others, word) && valid_node_name(folder);
-  return host ? std::string(folder) : "";
+  static constexpr std::array<std::string_view, 10> of_node = {
+      "dmesg",    "kern",       "kernel", "journal", "syslog",
+      "messages", "nvidia-smi", "smi",    "ibstat",  "nvidia-bug-report"};
+  if (!contains(of_node, to_lower(name.substr(0, name.find('.'))))) return {};
+  return named_as_host(folder) ? std::string(folder) : "";
 }
 
 }  // namespace

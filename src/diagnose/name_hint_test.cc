@@ -32,6 +32,10 @@ TEST(NameHint, JobAndNode) {
   EXPECT_EQ(name_hint("dmesg.txt").node, "");
   EXPECT_EQ(name_hint("logs/n3/dmesg.txt").node, "n3");
   EXPECT_EQ(name_hint("runner-07/messages").node, "runner-07");
+  EXPECT_EQ(name_hint("n3/nvidia-smi.txt").node, "n3");
+  for (const std::string_view other : {"batch7-dmesg.txt", "kern-v2.log", "ticket4711/messages",
+                                       "incident-17/dmesg.txt", "rank3-dmesg.txt"})
+    EXPECT_EQ(name_hint(other).node, "") << other;
   EXPECT_EQ(name_hint("n3/train.log").node, "") << "whose it is, nobody says";
   for (const std::string_view folder : {"run12", "job-77", "attempt_0", "logs2", "2026-11-29", "x"})
     EXPECT_EQ(name_hint(std::string(folder) + "/dmesg.txt").node, "") << folder;
