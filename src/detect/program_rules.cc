@@ -1,6 +1,7 @@
 // Rules about the program: its own errors are never a node's fault, and least of all when every
 // rank has them.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -34,25 +35,37 @@ const JobLine* first_of(const FailureCase& failure, bool (*wanted)(const JobLine
   return line == failure.lines.end() ? nullptr : &*line;
 }
 
+/// What no wait ends with: a decisive error, or that of a rank which never waited, in a log without
+/// times: nothing says that it came after.
+bool may_be_earlier(const JobLine& error, const FailureCase& failure) {
+  if (error.signature->strength == Strength::decisive) return true;
+  if (error.rank < 0 || known(error.fact->event.observed_at)) return false;
+  return std::none_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
+    return line.rank == error.rank && is_communication_trouble(line);
+  });
+}
+
 /// An exception among ranks that wait for each other may be what the wait ended with. It is a cause
-/// of its own only if it came before the first word about communication, or if no wait can end so.
+/// of its own only if it came before the first word about communication, or may have.
 const JobLine* first_own_error(const FailureCase& failure) {
   const JobLine* error = first_of(failure, is_own_error);
   const JobLine* trouble = first_of(failure, is_communication_trouble);
   if (error == nullptr || trouble == nullptr || error < trouble) return error;
-  return first_of(failure, [](const JobLine& line) {
-    return is_own_error(line) && line.signature->strength == Strength::decisive;
-  });
+  const auto earlier = std::find_if(
+      failure.lines.begin(), failure.lines.end(),
+      [&](const JobLine& line) { return is_own_error(line) && may_be_earlier(line, failure); });
+  return earlier == failure.lines.end() ? nullptr : &*earlier;
 }
 
-/// NCCL's "a call failed" is the echo of a line that says which. That line has no rank of its own
-/// where nobody says which process it is from.
+/// An exception, or NCCL's "a call failed", is the echo of a line before it that says more. That
+/// line has no rank of its own where nobody says which process it is from.
 const JobLine& reason_of(const JobLine& error, const FailureCase& failure) {
-  if (error.cause->id != cause_id::nccl_system_error) return error;
+  static constexpr std::array echoes = {cause_id::nccl_system_error, cause_id::user_exception};
+  if (!contains(echoes, error.cause->id)) return error;
   const auto reason =
       std::find_if(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
         return line.rank < 0 && is_own_error(line) && is_root(line) &&
-               line.cause->id != cause_id::nccl_system_error && line.fact->at <= error.fact->at;
+               !contains(echoes, line.cause->id) && line.fact->at <= error.fact->at;
       });
   return reason == failure.lines.end() ? error : *reason;
 }
