@@ -13,7 +13,8 @@ namespace faultline {
 /// True if what begins at `at` in `line` is no report of the line's own.
 bool is_quoted(std::string_view line, std::size_t at);
 
-/// The same of a program's words about a device.
+/// The same of a program's words about a device; LogDecoder counts such lines in
+/// ingest_quoted_device_lines_total.
 bool quotes_device(const Signature& signature, std::string_view line, std::size_t at);
 
 }  // namespace faultline
