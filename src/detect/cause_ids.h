@@ -12,6 +12,7 @@ inline constexpr std::string_view ecc_contained = "gpu.ecc_contained";
 inline constexpr std::string_view ecc_uncontained = "gpu.ecc_uncontained";
 inline constexpr std::string_view ecc_escape = "gpu.ecc_escape";
 inline constexpr std::string_view row_remap_failed = "gpu.row_remap_failed";
+inline constexpr std::string_view row_remap_pending = "gpu.row_remap_pending";
 inline constexpr std::string_view nvlink_down = "link.nvlink_down";
 inline constexpr std::string_view nvlink5 = "link.nvlink5";
 inline constexpr std::string_view fell_off_bus = "gpu.fell_off_bus";
@@ -68,6 +69,7 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              ecc_uncontained,
                                                              ecc_escape,
                                                              row_remap_failed,
+                                                             row_remap_pending,
                                                              fell_off_bus,
                                                              nvlink_down,
                                                              nvlink5,

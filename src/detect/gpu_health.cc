@@ -86,6 +86,7 @@ class GpuHealth final : public Detector {
     } else if (!reasons.empty()) {
       readings.erase(std::string(cause_id::throttle));
     }
+    if (event.field("lost") == "1") set(readings, cause_id::fell_off_bus, event);
     if (event.field("missing") == "1") set(readings, cause_id::gpu_missing, event);
     if (event.field("missing") == "0") readings.erase(std::string(cause_id::gpu_missing));
   }
@@ -98,11 +99,12 @@ class GpuHealth final : public Detector {
     if (!wish.empty()) set(readings, wish, event);
   }
 
-  /// What the driver asks for is a fact now. A rise of the error counter waits for what the kernel
-  /// says of it.
+  /// What the driver asks for is a fact now, and of a lost GPU it asks for a reboot. A rise of the
+  /// error counter waits for what the kernel says of it.
   static bool at_once(std::string_view cause) {
-    return cause == cause_id::row_remap_failed || cause == cause_id::recovery_reset ||
-           cause == cause_id::recovery_reboot || cause == cause_id::recovery_drain_reset;
+    return cause == cause_id::fell_off_bus || cause == cause_id::row_remap_failed ||
+           cause == cause_id::recovery_reset || cause == cause_id::recovery_reboot ||
+           cause == cause_id::recovery_drain_reset;
   }
 
   static bool confirmable(std::string_view cause) {

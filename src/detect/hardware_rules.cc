@@ -124,9 +124,11 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
   explanation.hardware = true;
   explanation.since = best.fault->since();
   explanation.sure = best.fault->decisive || (agrees != nullptr && !best.fault->inferred);
-  explanation.confidence = best.fault->decisive
-                               ? confidence::proven
-                               : (agrees != nullptr ? confidence::strong : confidence::even);
+  explanation.confidence =
+      best.fault->decisive
+          ? confidence::proven
+          : (agrees != nullptr ? confidence::strong
+                               : std::min(best.fault->confidence, confidence::even));
   explanation.missing = best.fault->missing;
   for (const Fact* fact : best.fault->evidence) explanation.evidence.push_back(&fact->event);
   for (const Fact* fact : best.fault->consequences)
@@ -178,6 +180,7 @@ const std::string* node_said_lost(const JobLine& line, const FailureCase& failur
   const Event& event = line.fact->event;
   if (event.subject.kind != SubjectKind::node || event.subject.node == event.reporter)
     return nullptr;
+  if (failure.attempt.nodes.empty()) return &event.subject.node;  // nobody told where it ran
   return failure.attempt.node_called(event.subject.node);
 }
 

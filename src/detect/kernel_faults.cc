@@ -5,6 +5,7 @@
 #include "detect/kernel_faults.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "base/text.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
+#include "detect/recovery.h"
 
 namespace faultline {
 namespace {
@@ -24,10 +26,6 @@ struct Sorted {
   std::vector<const Fact*> derived;  // "caused by previous Xid N"
 };
 
-bool is_program_cause(std::string_view cause) {
-  return cause == cause_id::sm_exception || cause == cause_id::mmu_fault;
-}
-
 /// The Slurm job of a control group's path ".../job_77/step_0"; "" if it is not one.
 std::string slurm_job_in(std::string_view path) {
   const auto at = path.find("/job_");
@@ -37,29 +35,9 @@ std::string slurm_job_in(std::string_view path) {
   return std::string(job.substr(0, end));
 }
 
-/// The lines that say of an earlier one that it is over ("nfs: server OK" after "not responding").
-std::vector<const Fact*> clearing_lines(const std::vector<Fact>& facts, const Catalog& catalog) {
-  std::vector<const Fact*> clearing;
-  for (const Fact& fact : facts) {
-    const Signature* signature = catalog.signature(fact.event.signature);
-    if (signature != nullptr && signature->use == SignatureUse::clears) clearing.push_back(&fact);
-  }
-  return clearing;
-}
-
-/// True if one of `clearing` follows this fact, for it and on the same subject.
-bool taken_back(const Fact& fact, const std::vector<const Fact*>& clearing,
-                const Catalog& catalog) {
-  return std::any_of(clearing.begin(), clearing.end(), [&](const Fact* later) {
-    return later->at >= fact.at &&
-           catalog.signature(later->event.signature)->clears == fact.event.signature &&
-           later->event.subject == fact.event.subject;
-  });
-}
-
-Sorted sort_by_role(const std::vector<Fact>& facts, const Catalog& catalog) {
+Sorted sort_by_role(const std::vector<Fact>& facts, const Recoveries& recoveries,
+                    const Catalog& catalog) {
   Sorted sorted;
-  const auto clearing = clearing_lines(facts, catalog);
   for (const Fact& fact : facts) {
     const Signature* signature = catalog.signature(fact.event.signature);
     if (signature == nullptr || signature->use == SignatureUse::clears) continue;
@@ -69,9 +47,9 @@ Sorted sort_by_role(const std::vector<Fact>& facts, const Catalog& catalog) {
       sorted.derived.push_back(&fact);
     } else if (signature->role == Role::consequence) {
       sorted.consequences.push_back(&fact);
-    } else if (signature->role != Role::root || taken_back(fact, clearing, catalog)) {
+    } else if (signature->role != Role::root || recoveries.of(fact) == Recovery::in_time) {
       continue;
-    } else if (is_program_cause(signature->cause)) {
+    } else if (faults_of_programs(*signature)) {
       sorted.program.push_back(&fact);
     } else if (signature->strength == Strength::lead) {
       sorted.leads.push_back(&fact);
@@ -93,8 +71,25 @@ Subject subject_of(const Fact& fact, const Catalog& catalog) {
   return placed ? subject : Subject::of_node(node_of(fact.event));
 }
 
+/// The one GPU that lines of the same burst name; nullopt if none or several do.
+std::optional<Subject> gpu_named_beside(const Fact& fact, const std::vector<const Fact*>& roots,
+                                        const Catalog& catalog) {
+  std::optional<Subject> named;
+  for (const Fact* other : roots) {
+    const Duration apart = other->at > fact.at ? other->at - fact.at : fact.at - other->at;
+    const Subject subject = subject_of(*other, catalog);
+    if (apart > burst_gap || subject.kind != SubjectKind::gpu ||
+        subject.node != node_of(fact.event))
+      continue;
+    if (named && *named != subject) return std::nullopt;
+    named = subject;
+  }
+  return named;
+}
+
 /// A line that does not name its place may have a companion that does: "GPU6 ... Heartbeat timed
-/// out" the driver's Xid with the address, the second line of an out-of-memory kill the first one,
+/// out" the driver's Xid with the address, "GPU is probably locked" whatever Xid comes with it, the
+/// second line of an out-of-memory kill the first one,
 /// whose control group names the job.
 Subject placed(const Fact& fact, const std::vector<const Fact*>& roots, const Catalog& catalog) {
   const Subject own = subject_of(fact, catalog);
@@ -111,7 +106,7 @@ Subject placed(const Fact& fact, const std::vector<const Fact*>& roots, const Ca
     const Subject named = subject_of(*other, catalog);
     if (named != own && apart <= incident_span) return named;
   }
-  return own;
+  return seeks_gpu ? gpu_named_beside(fact, roots, catalog).value_or(own) : own;
 }
 
 bool asks_for_node(const Cause* cause) { return concerns_node(cause->remedy); }
@@ -185,6 +180,9 @@ KernelFault fault_of_burst(const Subject& subject, const std::vector<const Fact*
     causes.take(cause, is_decisive(*fact, catalog));
   }
   fault.cause = causes.leading();
+  // The error is what led there; that it can not be repaired is what has to be acted upon.
+  if (has_cause(burst, cause_id::row_remap_failed, catalog))
+    fault.cause = catalog.cause(cause_id::row_remap_failed);
   fault.decisive = asks_for_node(fault.cause)
                        ? causes.strong != nullptr || causes.wish != nullptr
                        : std::any_of(burst.begin(), burst.end(),
@@ -229,6 +227,19 @@ void add_bursts(const Subject& subject, const std::vector<const Fact*>& roots,
       same->confidence =
           std::max(same->confidence, same->decisive ? confidence::proven : confidence::even);
     }
+  }
+}
+
+/// What was over before long may have cost a job its connections, and is no reason to take the node
+/// out.
+void weaken_recovered(std::vector<KernelFault>& faults, const Recoveries& recoveries) {
+  for (KernelFault& fault : faults) {
+    const bool over =
+        std::all_of(fault.evidence.begin(), fault.evidence.end(),
+                    [&](const Fact* fact) { return recoveries.of(*fact) == Recovery::late; });
+    if (fault.decisive || !over) continue;
+    fault.confidence = confidence::weak;
+    fault.note = "It was over within minutes.";
   }
 }
 
@@ -366,7 +377,7 @@ std::optional<KernelFault> infer_root(const std::vector<const Fact*>& derived,
   const std::vector<Named> codes = named_codes(derived);
   if (codes.empty()) return std::nullopt;
   const Signature* signature = xid_signature(std::to_string(codes.front().code), catalog);
-  if (signature == nullptr || signature->role != Role::root || is_program_cause(signature->cause))
+  if (signature == nullptr || signature->role != Role::root || faults_of_programs(*signature))
     return std::nullopt;
   KernelFault fault;
   fault.cause = catalog.cause(signature->cause);
@@ -444,6 +455,10 @@ Subject job_of(const Event& event) {
   return named ? event.subject : Subject::of_unnamed_job();
 }
 
+bool faults_of_programs(const Signature& signature) {
+  return signature.cause == cause_id::sm_exception || signature.cause == cause_id::mmu_fault;
+}
+
 const Cause* cause_of(const Fact& fact, const Catalog& catalog) {
   const Signature* signature = catalog.signature(fact.event.signature);
   return signature == nullptr ? nullptr : catalog.cause(signature->cause);
@@ -451,7 +466,8 @@ const Cause* cause_of(const Fact& fact, const Catalog& catalog) {
 
 std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts,
                                             const Catalog& catalog) {
-  const Sorted sorted = sort_by_role(facts, catalog);
+  const Recoveries recoveries(facts, catalog);
+  const Sorted sorted = sort_by_role(facts, recoveries, catalog);
   std::map<Subject, std::vector<const Fact*>> parts;
   for (const Fact* fact : sorted.roots) {
     const Cause* cause = cause_of(*fact, catalog);
@@ -460,6 +476,7 @@ std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts,
   }
   std::vector<KernelFault> faults;
   for (const auto& [subject, roots] : parts) add_bursts(subject, roots, catalog, faults);
+  weaken_recovered(faults, recoveries);
   fold_echoes(faults);
   for (KernelFault& fault : faults) attach_leads(fault, sorted.leads, catalog);
   for (KernelFault& fault : judge_program_faults(sorted.program, catalog))
@@ -467,7 +484,9 @@ std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts,
   for (KernelFault& fault : faults) attach_consequences(fault, sorted.consequences);
   fold_derived(sorted.derived, facts, catalog, faults);
   std::stable_sort(faults.begin(), faults.end(), [](const KernelFault& a, const KernelFault& b) {
-    return a.since() < b.since();
+    // Of one instant, in the order in which they were written.
+    return a.since() != b.since() ? a.since() < b.since()
+                                  : std::less<>{}(a.evidence.front(), b.evidence.front());
   });
   return merge_same(std::move(faults));
 }

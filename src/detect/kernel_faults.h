@@ -42,6 +42,9 @@ struct KernelFault {
 /// `facts`: the kernel lines of one node, ordered by time. The result points into it.
 std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts, const Catalog& catalog);
 
+/// True for what the kernel reports of a program's access or arithmetic (Xid 13, 31).
+bool faults_of_programs(const Signature& signature);
+
 /// The cause of a fact's signature; nullptr if the catalog knows neither.
 const Cause* cause_of(const Fact& fact, const Catalog& catalog);
 

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
+
+#include "detect/confidence.h"
 
 namespace faultline {
 namespace {
@@ -73,6 +76,53 @@ TEST(KernelFaults, AClearingLineTakesBackWhatWasBeforeItOnItsOwnSubject) {
                 .size(),
             1U)
       << "another wish";
+}
+
+/// A port that goes down at each of `lost` and is up again `outage` seconds later.
+std::vector<Fact> flaps(const std::vector<int>& lost, int outage) {
+  std::vector<Fact> facts;
+  for (const int at : lost) {
+    facts.push_back(line("mlx5.link", "0000:5e:00.0", at));
+    facts.push_back(line("mlx5.link.up", "0000:5e:00.0", at + outage));
+  }
+  return facts;
+}
+
+TEST(KernelFaults, APortThatIsUpAgainIsNoReasonToActUnlessItFlaps) {
+  const auto judge = [](const std::vector<Fact>& facts) {
+    return judge_kernel_facts(facts, catalog());
+  };
+  EXPECT_TRUE(judge(flaps({0}, 3)).empty()) << "nobody noticed";
+  ASSERT_EQ(judge(flaps({0}, 4)).size(), 1U);
+  EXPECT_LT(judge(flaps({0}, 4))[0].confidence, confidence::even);
+  EXPECT_LT(judge(flaps({0}, 240))[0].confidence, confidence::even);
+  EXPECT_EQ(judge(flaps({0}, 241))[0].confidence, confidence::even) << "it was down for long";
+  EXPECT_EQ(judge({line("mlx5.link", "0000:5e:00.0", 0)})[0].confidence, confidence::even);
+  EXPECT_TRUE(judge(flaps({0, 1800}, 2)).empty());
+  ASSERT_EQ(judge(flaps({0, 1800, 3600}, 2)).size(), 1U) << "again and again";
+  EXPECT_EQ(judge(flaps({0, 1800, 3600}, 2))[0].confidence, confidence::even);
+  EXPECT_TRUE(judge(flaps({0, 3601, 7202}, 2)).empty()) << "hours apart";
+}
+
+TEST(KernelFaults, OneMultiprocessorInTwoRunsIsTheGpuUnlessAnotherFaultsThere) {
+  const auto at_tpc = [](const std::string& gpu, int days, const std::string& tpc) {
+    return line("xid.13", gpu, days * 86400,
+                {{"gpc", "3"}, {"tpc", tpc}, {"pid", std::to_string(1000 + days)}});
+  };
+  const auto causes = [](const std::vector<Fact>& facts) {
+    std::set<std::string> ids;
+    for (const KernelFault& fault : judge_kernel_facts(facts, catalog()))
+      ids.insert(fault.cause->id);
+    return ids;
+  };
+  const std::string card = "0000:01:00.0", other = "0000:02:00.0";
+  EXPECT_TRUE(causes({at_tpc(card, 0, "1"), at_tpc(card, 3, "1")}).contains("gpu.sm_exception"));
+  EXPECT_FALSE(causes({at_tpc(card, 0, "1"), at_tpc(card, 3, "2")}).contains("gpu.sm_exception"));
+  EXPECT_FALSE(causes({at_tpc(card, 0, "1"), at_tpc(other, 1, "1"), at_tpc(card, 3, "1")})
+                   .contains("gpu.sm_exception"));
+  EXPECT_TRUE(causes({at_tpc(card, 0, "1"), at_tpc(other, 1, "7"), at_tpc(card, 3, "1")})
+                  .contains("gpu.sm_exception"))
+      << "elsewhere is another matter";
 }
 
 TEST(KernelFaults, NothingFromNothing) { EXPECT_TRUE(judge_kernel_facts({}, catalog()).empty()); }

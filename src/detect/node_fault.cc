@@ -2,6 +2,7 @@
 // asks for something on the node is confirmed as soon as its companions have been waited for, and
 // is acted on at once. Everything weaker is a suspicion for people and for the other detectors.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -17,6 +18,10 @@ namespace {
 
 constexpr std::size_t node_facts_max = 1024;
 constexpr std::size_t nodes_max = 65536;
+/// A bad multiprocessor shows itself in one job in many: what programs made a GPU report is
+/// remembered longer than what the node reports of itself.
+constexpr std::size_t program_facts_max = 256;
+constexpr Duration program_memory = std::chrono::hours{30 * 24};
 
 class NodeFault final : public Detector {
  public:
@@ -34,7 +39,8 @@ class NodeFault final : public Detector {
     Node& node = nodes_[name];
     if (happened_at(event) < node.anew_since) return;
     const bool root = signature->role == Role::root && signature->strength != Strength::lead;
-    if (node.facts.add(event, root)) due_.insert(name);
+    EventWindow& window = faults_of_programs(*signature) ? node.program : node.facts;
+    if (window.add(event, root)) due_.insert(name);
   }
 
   void evaluate(Instant now, VerdictSink& verdicts) override {
@@ -45,13 +51,23 @@ class NodeFault final : public Detector {
  private:
   struct Node {
     EventWindow facts{node_facts_max};
+    EventWindow program{program_facts_max};
     Instant anew_since;
+
+    [[nodiscard]] std::vector<Fact> all() const {
+      std::vector<Fact> both;
+      std::merge(facts.facts().begin(), facts.facts().end(), program.facts().begin(),
+                 program.facts().end(), std::back_inserter(both),
+                 [](const Fact& a, const Fact& b) { return a.at < b.at; });
+      return both;
+    }
   };
 
   void forget(const std::string& name, Instant at) {
     const auto node = nodes_.find(name);
     if (node == nodes_.end()) return;
     node->second.facts.clear();
+    node->second.program.clear();
     node->second.anew_since = at;
     book_.forget(name);
     due_.erase(name);
@@ -60,14 +76,18 @@ class NodeFault final : public Detector {
   void judge(const std::string& name, Instant now, VerdictSink& sink) {
     Node& node = nodes_[name];
     const PolicyLimits& limits = catalog_.policy().limits;
-    node.facts.forget_before(now - limits.repeat_window);
-    if (node.facts.facts().empty()) {
+    const Instant recent = now - limits.repeat_window;
+    node.facts.forget_before(recent);
+    node.program.forget_before(now - program_memory);
+    const std::vector<Fact> facts = node.all();
+    if (facts.empty()) {
       book_.forget(name);
       nodes_.erase(name);
       return;
     }
     std::vector<Verdict> holding;
-    for (const KernelFault& fault : judge_kernel_facts(node.facts.facts(), catalog_)) {
+    for (const KernelFault& fault : judge_kernel_facts(facts, catalog_)) {
+      if (fault.evidence.back()->at < recent) continue;  // remembered, and no news
       if (now < fault.ready_at) {
         due_.insert(name);
         continue;

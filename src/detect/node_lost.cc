@@ -20,6 +20,7 @@ constexpr std::size_t lost_nodes_max = 65536;
 constexpr std::size_t remarks_per_node_max = 64;
 constexpr std::size_t shared_nodes_min = 3;
 constexpr Duration shared_span = std::chrono::minutes{1};
+constexpr Duration starved_span = std::chrono::minutes{10};
 
 struct LostNode {
   Fact scheduler;  // why the scheduler's view counts; event.id is empty if only the agent is silent
@@ -58,7 +59,8 @@ class NodeLost final : public Detector {
     const std::set<std::string> shared = shared_losses(common);
     for (const auto& [name, node] : lost_) {
       std::vector<Verdict> own;
-      if (!shared.contains(name)) own.push_back(verdict_of(name, node, now));
+      if (!shared.contains(name) && !ran_out_of_memory(name, node.since()))
+        own.push_back(verdict_of(name, node, now));
       book_.settle(name, std::move(own), catalog_, now, verdicts);
     }
     book_.settle("", std::move(common), catalog_, now, verdicts);
@@ -154,6 +156,18 @@ class NodeLost final : public Detector {
       remarked_.insert(event.subject.node);
       news_ = true;
     }
+  }
+
+  /// A node without memory stops answering; what took the memory is the cause, and the node is not.
+  bool ran_out_of_memory(const std::string& name, Instant lost_at) const {
+    const auto remarks = remarks_.find(name);
+    if (remarks == remarks_.end()) return false;
+    const auto& facts = remarks->second.facts();
+    return std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) {
+      const Duration before = lost_at - fact.at;
+      return catalog_.signature(fact.event.signature)->cause == cause_id::out_of_memory_host &&
+             before >= Duration{0} && before <= starved_span;
+    });
   }
 
   void judge_remarks(const std::string& name, Instant now, VerdictSink& verdicts) {

@@ -126,16 +126,16 @@ KernelFault program_fault(const Facts& burst, bool sure, const Catalog& catalog)
 std::vector<KernelFault> repeats(const std::vector<Facts>& bursts, const Cause* cause,
                                  std::set<const Fact*>& used) {
   std::map<std::pair<Subject, std::string>, std::vector<Facts>> by_place;
-  std::set<Subject> gpus;
+  std::map<std::string, std::set<Subject>> gpus_at;
   for (const Facts& burst : bursts) {
-    for (const Fact* fact : burst) gpus.insert(fact->event.subject);
+    for (const Fact* fact : burst) gpus_at[place_of(*fact)].insert(fact->event.subject);
     if (!spread(burst))
       by_place[{burst.front()->event.subject, place_of(*burst.front())}].push_back(burst);
   }
   std::vector<KernelFault> faults;
-  if (gpus.size() != 1) return faults;  // the other GPUs are not silent
   for (const auto& [place, runs] : by_place) {
     if (runs.size() < 2 || !names_part(place.first)) continue;
+    if (gpus_at[place.second].size() > 1) continue;  // the other GPUs are not silent there
     if (std::none_of(runs.begin() + 1, runs.end(),
                      [&](const Facts& run) { return other_run(runs.front(), run); }))
       continue;
@@ -147,7 +147,7 @@ std::vector<KernelFault> repeats(const std::vector<Facts>& bursts, const Cause* 
     fault.inferred = true;  // investigate; a field diagnostic proves it, not a log line
     fault.confidence = confidence::fair;
     fault.note = "The same GPU faulted at the same place in " + std::to_string(runs.size()) +
-                 " runs while the other GPUs of the node were silent.";
+                 " runs, and no other GPU of the node did.";
     fault.missing.push_back("a field diagnostic of that GPU");
     faults.push_back(std::move(fault));
   }

@@ -7,6 +7,7 @@
 #include "detect/confidence.h"
 #include "detect/event_window.h"
 #include "diagnose/advice.h"
+#include "diagnose/runs.h"
 #include "diagnose/warnings.h"
 
 namespace faultline {
@@ -28,6 +29,23 @@ bool is_unknown(const Verdict& verdict, const Catalog& catalog) {
   const Cause* cause = catalog.cause(verdict.cause);
   return verdict.status == VerdictStatus::unknown || is_hint(verdict) || cause == nullptr ||
          cause->cause_class == CauseClass::unknown;
+}
+
+/// By the lines that they rest on: the first one first, and of those with the same first line the
+/// one that rests on most.
+std::vector<Verdict> in_order(const Replay& replay) {
+  std::map<EventId, std::size_t> place;
+  for (const Event& event : replay.events) place.emplace(event.id, place.size());
+  const auto rank = [&](const Verdict& verdict) {
+    const auto first =
+        verdict.evidence.empty() ? place.end() : place.find(verdict.evidence.front());
+    return std::pair(first == place.end() ? place.size() : first->second,
+                     -static_cast<std::ptrdiff_t>(verdict.evidence.size()));
+  };
+  std::vector<Verdict> verdicts = replay.verdicts;
+  std::stable_sort(verdicts.begin(), verdicts.end(),
+                   [&](const Verdict& a, const Verdict& b) { return rank(a) < rank(b); });
+  return verdicts;
 }
 
 /// How much a verdict explains: that of the run's own failure before others, of which its rules
@@ -61,10 +79,14 @@ std::string place_text(const EvidenceLine& line) {
   return line.line == 0 ? line.file : line.file + ":" + std::to_string(line.line);
 }
 
+std::string unnamed_job() { return Subject::of_unnamed_job().attempt.job; }
+
 /// A run that went well is that, whatever its nodes warn of.
 bool tells_of_job(const Replay& replay) {
-  return std::any_of(replay.events.begin(), replay.events.end(),
-                     [](const Event& event) { return event.attempt.has_value(); });
+  return std::any_of(replay.events.begin(), replay.events.end(), [](const Event& event) {
+    const bool named = event.attempt && event.attempt->job != unnamed_job();
+    return named || of_job(event);
+  });
 }
 
 /// What an event is, in a few words: its cause's summary, or what was handed in.
@@ -199,7 +221,7 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
   diagnosis.run =
       "job " + replay.attempt.job +
       (replay.attempt.restart == 0 ? "" : ", restart " + std::to_string(replay.attempt.restart));
-  std::vector<Verdict> verdicts = replay.verdicts;
+  std::vector<Verdict> verdicts = in_order(replay);
   std::stable_sort(verdicts.begin(), verdicts.end(), [&](const Verdict& a, const Verdict& b) {
     return explains_more(a, b, replay.attempt, catalog);
   });

@@ -21,6 +21,7 @@
 #include "ingest/scontrol_show.h"
 #include "ingest/sinfo_reasons.h"
 #include "ingest/slurm_accounting.h"
+#include "ingest/slurm_nodes_json.h"
 
 namespace faultline {
 
@@ -32,6 +33,7 @@ Origin origin_of(const InputFile& file, EventSource source) {
   origin.last_written = file.modified;
   if (source == EventSource::kernel_log) {
     origin.node = hint.node;
+    origin.node_is_guess = true;
     origin.facility_kernel_only = true;
     return origin;
   }
@@ -191,6 +193,8 @@ std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile
     case ContentKind::nccl_ras_text: return stream(NcclRasTextDecoder(trace, counters), now);
     case ContentKind::sacct_parsable: return document(decode_slurm_accounting, answer, counters);
     case ContentKind::sacct_json: return document(decode_slurm_accounting_json, answer, counters);
+    case ContentKind::slurm_nodes_json:
+      return document(with_signatures(decode_slurm_nodes_json, databases), answer, counters);
     case ContentKind::scontrol_show:
       return document(with_signatures(decode_scontrol_show, databases), answer, counters);
     case ContentKind::sinfo_reasons:

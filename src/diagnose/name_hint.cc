@@ -107,6 +107,19 @@ std::string node_in_folder(std::string_view folder, std::string_view name) {
   return named_as_host(folder) ? std::string(folder) : "";
 }
 
+/// "123_4_0_log.err", as submitit names them: job, array task and task.
+void learn_from_submitit(std::string_view name, NameHint& hint) {
+  const std::vector<std::string_view> words = words_of(name);
+  if (words.size() < 4 || words.size() > 5 || words[words.size() - 2] != "log") return;
+  const std::size_t task = words.size() - 3;
+  for (std::size_t i = 0; i <= task; ++i) {
+    if (!std::all_of(words[i].begin(), words[i].end(), is_digit)) return;
+  }
+  hint.rank = small_number(words[task]).value_or(-1);
+  hint.job = words[0];
+  if (task == 2) hint.job += "_" + std::string(words[1]);
+}
+
 }  // namespace
 
 NameHint name_hint(std::string_view path) {
@@ -116,6 +129,7 @@ NameHint name_hint(std::string_view path) {
   hint.rank = rank_in(words_of(name));
   hint.job = job_in(name);
   hint.node = node_in(name);
+  learn_from_submitit(name, hint);
   if (slash == std::string_view::npos) return hint;
   const std::string_view folders = path.substr(0, slash);
   const std::string_view folder = folders.substr(folders.rfind('/') + 1);

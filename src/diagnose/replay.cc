@@ -50,10 +50,21 @@ Instant last_time(const std::vector<Event>& events, bool job_only) {
   return last;
 }
 
-/// Times for everything; what stays without one happened at the end.
+/// When the scheduler says that the run was over.
+Instant told_end(const std::vector<Event>& events) {
+  Instant end;
+  for (const Event& event : events) {
+    if (event.kind == EventKind::attempt_ended) end = std::max(end, event.observed_at);
+  }
+  return end;
+}
+
+/// Times for everything; what stays without one happened at the end of the job, whatever its nodes
+/// say later.
 Instant place_in_time(std::vector<Event>& events, Instant fallback) {
   fill_times(events);
   Instant end = last_time(events, true);
+  if (!known(end)) end = told_end(events);
   if (!known(end)) end = last_time(events, false);
   if (!known(end)) end = fallback;
   for (Event& event : events) {

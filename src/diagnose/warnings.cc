@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "detect/cause_ids.h"
 #include "detect/confidence.h"
 
 namespace faultline {
@@ -27,6 +28,23 @@ bool is_warning(const Event& event, const Signature* signature) {
          signature->use == SignatureUse::primary;
 }
 
+/// A repair that waits for the GPU's next reset asks for nothing now, so no detector speaks of it.
+bool awaits_reset(const Event& event) {
+  return event.kind == EventKind::gpu_sample &&
+         (event.field("remap_pending") == "1" || event.field("page_retirement_pending") == "1");
+}
+
+const Cause* cause_of_warning(const Event& event, const Catalog& catalog) {
+  if (awaits_reset(event)) return catalog.cause(cause_id::row_remap_pending);
+  const Signature* signature = catalog.signature(event.signature);
+  return is_warning(event, signature) ? catalog.cause(signature->cause) : nullptr;
+}
+
+Severity severity_of(const Event& event, const Catalog& catalog) {
+  const Signature* signature = catalog.signature(event.signature);
+  return signature == nullptr ? Severity::warning : signature->severity;
+}
+
 /// When a signature was last said to be over, by its id and subject.
 using Cleared = std::map<std::pair<std::string, Subject>, Instant>;
 
@@ -45,12 +63,11 @@ Warnings warnings_of(const Replay& replay, const Catalog& catalog) {
   const Cleared cleared = cleared_in(replay, catalog);
   Warnings warnings;
   for (const Event& event : replay.events) {
-    const Signature* signature = catalog.signature(event.signature);
-    if (!is_warning(event, signature)) continue;
+    const Cause* cause = cause_of_warning(event, catalog);
+    if (cause == nullptr) continue;
     const auto over = cleared.find({event.signature, event.subject});
     if (over != cleared.end() && over->second >= event.received_at) continue;
-    const Cause* cause = catalog.cause(signature->cause);
-    if (cause != nullptr) warnings[{cause, event.subject}].push_back(&event);
+    warnings[{cause, event.subject}].push_back(&event);
   }
   return warnings;
 }
@@ -59,7 +76,7 @@ Warnings warnings_of(const Replay& replay, const Catalog& catalog) {
 /// repeat themselves.
 bool says_enough(const Subject& subject, const std::vector<const Event*>& events,
                  const Catalog& catalog) {
-  const bool error = catalog.signature(events.front()->signature)->severity > Severity::warning;
+  const bool error = severity_of(*events.front(), catalog) > Severity::warning;
   return error || subject.kind == SubjectKind::gpu || events.size() >= corrected_min;
 }
 
@@ -70,7 +87,7 @@ std::optional<Verdict> worst_warning(const Replay& replay, const Catalog& catalo
   const Warnings::value_type* worst = nullptr;
   const auto weight = [&](const Warnings::value_type& warning) {
     const Event& first = *warning.second.front();
-    return std::tuple(catalog.signature(first.signature)->severity, warning.second.size(),
+    return std::tuple(severity_of(first, catalog), warning.second.size(),
                       -first.received_at.time_since_epoch());
   };
   for (const auto& warning : warnings) {

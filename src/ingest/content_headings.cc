@@ -179,8 +179,16 @@ bool is_sacct_header(const std::vector<std::string_view>& fields) {
          });
 }
 
+std::vector<std::string_view> words_of(std::string_view line) {
+  auto words = split(line, ' ');
+  std::erase(words, std::string_view{});
+  return words;
+}
+
 bool is_sacct(const ContentLines& lines) {
   if (is_sacct_header(split(lines[0], '|'))) return true;
+  if (lines.size() > 1 && lines[1].starts_with("----") && is_sacct_header(words_of(lines[0])))
+    return true;
   const auto rows = first(lines, 20);
   return std::all_of(rows.begin(), rows.end(),
                      [](std::string_view line) { return is_sacct_row(split(line, '|')); });

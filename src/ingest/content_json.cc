@@ -105,6 +105,14 @@ bool is_slurm(const Keys& keys) {
           keys.count(3, {"Slurm", "slurm"}) >= 1);
 }
 
+/// Of scontrol, and of sinfo in its two spellings.
+bool is_slurm_nodes(const Keys& keys) {
+  if (keys.has(1, "sinfo")) return keys.count(3, {"node", "nodes", "partition", "reason"}) >= 3;
+  return keys.has(1, "nodes") &&
+         keys.count(3, {"name", "hostname", "state", "architecture", "boot_time", "reason", "gres",
+                        "slurmd_start_time", "partitions", "cpus"}) >= 3;
+}
+
 bool is_kubernetes(const Keys& keys) {
   return keys.has(1, "apiVersion") && keys.count(1, {"kind", "items", "metadata"}) >= 1;
 }
@@ -121,6 +129,7 @@ std::optional<ContentKind> json_kind(std::string_view text) {
   if (is_inspector(keys)) return ContentKind::nccl_inspector;
   if (is_ras(keys)) return ContentKind::nccl_ras_json;
   if (is_slurm(keys)) return ContentKind::sacct_json;
+  if (is_slurm_nodes(keys)) return ContentKind::slurm_nodes_json;
   if (is_kubernetes(keys)) return ContentKind::kubernetes_json;
   return std::nullopt;
 }

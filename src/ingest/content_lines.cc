@@ -7,6 +7,7 @@
 #include "base/contains.h"
 #include "base/text.h"
 #include "ingest/content_forms.h"
+#include "ingest/kernel_lines.h"
 #include "ingest/line_prefix.h"
 
 namespace faultline {
@@ -95,7 +96,8 @@ Tally tally_of(const ContentLines& lines) {
   Tally tally;
   Voice before = Voice::other;
   for (const auto line : lines) {
-    const Voice voice = is_kmsg_continuation(line) ? before : voice_of(line);
+    const bool goes_on = is_kmsg_continuation(line) || driver_continuation(line) > 0;
+    const Voice voice = goes_on ? before : voice_of(line);
     ++tally.lines;
     tally.system += voice == Voice::system ? 1 : 0;
     tally.scheduler += voice == Voice::scheduler ? 1 : 0;

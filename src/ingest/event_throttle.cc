@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace faultline {
 namespace {
@@ -30,6 +31,14 @@ std::uint64_t hash_of_content(const Event& event) {
   return hash.value();
 }
 
+/// Where nobody knows when the node booted, since boot: of one log that says how far two lines are
+/// apart.
+Instant time_of(const Event& event) {
+  if (known(event.observed_at)) return event.observed_at;
+  const auto since_boot = parse_number<std::int64_t>(event.field("kernel_us"));
+  return since_boot ? Instant{std::chrono::microseconds{*since_boot}} : Instant{};
+}
+
 Duration distance(Instant left, Instant right) {
   return left < right ? right - left : left - right;
 }
@@ -43,12 +52,12 @@ EventThrottle::Ruling EventThrottle::admit(const Event& event, std::uint64_t lin
 
 bool EventThrottle::repeats(const Event& event, std::uint64_t line, Instant now) {
   if (last_.size() >= remembered_max) last_.clear();
-  const Last current{event.observed_at, now, line};
+  const Last current{time_of(event), now, line};
   const auto [it, added] = last_.emplace(hash_of_content(event), current);
   if (added) return false;
   Last& last = it->second;
-  const bool timed = known(event.observed_at) && known(last.at);
-  const bool near = timed ? distance(event.observed_at, last.at) <= limits_.coalesce
+  const bool timed = known(current.at) && known(last.at);
+  const bool near = timed ? distance(current.at, last.at) <= limits_.coalesce
                           : line - last.line <= limits_.coalesce_lines &&
                                 distance(now, last.received) <= limits_.coalesce;
   if (!near) last = current;

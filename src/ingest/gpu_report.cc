@@ -37,7 +37,9 @@ bool is_error_word(std::string_view value) {
   return contains(words, value);
 }
 
-bool says_lost(std::string_view words) { return words.find("GPU is lost") != std::string::npos; }
+bool says_lost(std::string_view words) {
+  return words.find("GPU is lost") != std::string_view::npos;
+}
 
 bool in_section(std::string_view section, std::string_view name) {
   return section.starts_with(name) &&
@@ -219,7 +221,7 @@ void GpuReport::end_gpu() {
   }
   ++index_;
   Fields fields = gpu.fields;
-  if (gpu.lost) fields["missing"] = "1";
+  if (gpu.lost) fields["lost"] = "1";
   if (gpu.unreadable > 0) fields["unreadable"] = std::to_string(gpu.unreadable);
   if (fields.empty()) return;
   if (gpu.aggregate_errors && fields.contains("ecc_uncorrected_new"))
@@ -236,7 +238,7 @@ void GpuReport::unreachable(std::string_view pci_address, std::string_view why,
                             const Place& place) {
   begin_gpu(pci_address, place);
   if (gpu_ == nullptr) return;
-  bad("missing", "1", place);
+  bad(says_lost(why) || why.starts_with("Unknown Error") ? "lost" : "missing", "1", place);
   bad("error", printable(why, why_bytes_max), place);
   end_gpu();
 }

@@ -53,7 +53,8 @@ struct LinePrefix {
 
 /// Kernel logs and scheduler logs: /dev/kmsg records, dmesg in its forms (raw, -T, -x, -d, -H,
 /// iso), syslog (RFC 3164 and 5424, ISO dates), journal (its short forms), talosctl dmesg,
-/// slurmctld and slurmd. What is none of these is all body.
+/// slurmctld and slurmd; and what pdsh, kubectl and grep put before them. What is none of these is
+/// all body.
 LinePrefix parse_system_prefix(std::string_view line);
 
 /// A line that belongs to the record before it: " SUBSYSTEM=pci" of /dev/kmsg.

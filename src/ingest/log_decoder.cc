@@ -1,5 +1,6 @@
 #include "ingest/log_decoder.h"
 
+#include <map>
 #include <utility>
 
 #include "base/text.h"
@@ -134,6 +135,10 @@ class LogDecoder::Impl {
   std::uint64_t block_first_line_ = 0;  // lines scanned before the block
   bool last_was_kmsg_ = false;
   bool last_was_driver_ = false;
+  /// Of a message that the driver writes on several lines a syslog puts time and host before the
+  /// first alone.
+  std::string driver_head_;
+  std::map<std::size_t, std::string> heads_;  // of lines in block_ that have none
   bool others_line_ = false;  // of a syslog file, written by another program than the kernel
   GapCount too_long_{GapReason::too_long};
   GapCount binary_{GapReason::binary};
@@ -205,6 +210,8 @@ void LogDecoder::Impl::take_line(const Line& line) {
   if (kernel()) {
     if (after_driver && head == 0) head = driver_continuation(line.text);
     last_was_driver_ = line.text.substr(head).starts_with("NVRM:");
+    if (prefix.body == 0 && head > 0) heads_.emplace(block_.entries().size(), driver_head_);
+    if (prefix.body > 0 && last_was_driver_) driver_head_ = line.text.substr(0, head);
   }
   block_.add(line.text, head, prefix.sequence.value_or(line.offset));
   if (block_.text().size() >= block_bytes_max) scan_block();
@@ -235,6 +242,7 @@ void LogDecoder::Impl::scan_block() {
   for (const Hit& hit : engine_.scan(block_)) take_hit(hit);
   block_first_line_ += block_.entries().size();
   block_.clear();
+  heads_.clear();
 }
 
 void LogDecoder::Impl::take_hit(const Hit& hit) {
@@ -259,7 +267,8 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
     return;
   }
   const std::string text = block_.line(hit.line);
-  const LinePrefix prefix = parse_prefix(text);
+  const auto head = heads_.find(hit.line);
+  const LinePrefix prefix = parse_prefix(head == heads_.end() ? text : head->second);
   Event event = make_event(hit, prefix, text);
   event.raw.offset = block_.entries()[hit.line].offset;
   if (kernel() && !possible_hardware(*hit.signature, event.fields, body)) {
@@ -333,7 +342,9 @@ Event LogDecoder::Impl::make_event(const Hit& hit, const LinePrefix& prefix,
   event.kind = EventKind::log_signature;
   event.signature = hit.signature->id;
   event.reporter = origin_.node;
-  if (event.reporter.empty() && kernel()) event.reporter = prefix.host;
+  if (kernel() && (event.reporter.empty() || origin_.node_is_guess)) {
+    if (auto host = host_of_kernel_line(prefix); !host.empty()) event.reporter = std::move(host);
+  }
   event.attempt = origin_.attempt;
   event.fields = bounded(hit.captures);
   const auto rank = rank_of(event.fields, prefix, origin_);

@@ -25,6 +25,8 @@ struct Origin {
   /// The node whose kernel, or rank, wrote the log; "" if the lines must say it. Of a log that many
   /// ranks wrote it is only where the log is read, and says nothing of where they ran.
   std::string node;
+  /// `node` is taken from the name of a file: a line that names its host knows better.
+  bool node_is_guess = false;
   /// Of kernel logs: drop and count what processes wrote into the kernel's buffer. An agent counts
   /// it, since only root can write there and health checks do; of a saved file nobody knows who
   /// did.

@@ -256,7 +256,7 @@ TEST(NvidiaSmiText, AGpuThatIsLost) {
         Volatile
             DRAM Uncorrectable            : GPU is lost)");
   const auto events = decode_text(text);
-  EXPECT_EQ(samples(events), Texts{"gpu_sample gpu:n3/0000:3b:00.0 missing=1 unreadable=2"});
+  EXPECT_EQ(samples(events), Texts{"gpu_sample gpu:n3/0000:3b:00.0 lost=1 unreadable=2"});
   EXPECT_NE(events.back().raw.text.find("Fan Speed"), std::string::npos);
   EXPECT_EQ(events.back().raw.offset, text.find("    Fan Speed"));
   EXPECT_EQ(samples(decode_text(report("    Fan Speed       : [Unknown Error]"))),
@@ -269,7 +269,7 @@ TEST(NvidiaSmiText, AGpuThatCannotBeAsked) {
     EXPECT_EQ(briefs(decode_text("Unable to determine the device handle for " + name +
                                  ": GPU is lost.  Reboot the system to recover this GPU\n")),
               Texts{"gpu_sample gpu:n3/0000:cb:00.0 error=GPU is lost.  Reboot the system to "
-                    "recover this GPU missing=1"});
+                    "recover this GPU lost=1"});
   }
   EXPECT_TRUE(
       decode_text("Unable to determine the device handle for GPU 0: Unknown Error\n").empty());

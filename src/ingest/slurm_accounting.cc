@@ -23,16 +23,18 @@ constexpr std::string_view how_to_ask =
 constexpr std::array<std::string_view, 7> free_columns = {
     "jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir", "extra"};
 
+/// "------------ ---------- ----------": how sacct underlines the titles of its table.
+bool is_rule(std::string_view line) {
+  return line.starts_with("---") && line.find_first_not_of("- ") == std::string_view::npos;
+}
+
 /// Which value stands where; names in lower case.
 class Columns {
  public:
   /// nullopt if the line is no header.
   static std::optional<Columns> of(std::string_view line) {
     Columns columns;
-    for (const auto name : split(line, '|'))
-      columns.place_.emplace(to_lower(trim(name)), columns.count_++);
-    const bool has_id = columns.has("jobid") || columns.has("jobidraw");
-    if (columns.count_ < 2 || !has_id || !columns.has("state")) return std::nullopt;
+    if (!columns.name(split(line, '|'))) return std::nullopt;
     std::vector<std::size_t> free;
     for (const auto name : free_columns) {
       if (const auto found = columns.place_.find(name); found != columns.place_.end())
@@ -42,10 +44,23 @@ class Columns {
     return columns;
   }
 
+  /// Of a table, whose columns are as wide as the rule below their titles.
+  static std::optional<Columns> of_table(std::string_view titles, std::string_view rule) {
+    Columns columns;
+    for (std::size_t at = 0; at < rule.size();) {
+      const std::size_t end = std::min(rule.find(' ', at), rule.size());
+      if (end > at) columns.spans_.emplace_back(at, end - at);
+      at = end + 1;
+    }
+    if (!columns.name(columns.cut(titles))) return std::nullopt;
+    return columns;
+  }
+
   [[nodiscard]] bool has(std::string_view name) const { return place_.contains(name); }
 
   /// The row's values by column; nullopt if there are more or fewer.
   [[nodiscard]] std::optional<std::vector<std::string_view>> values(std::string_view line) const {
+    if (!spans_.empty()) return cut(line);
     auto parts = split(line, '|');
     if (parts.size() > count_ && free_) {
       const std::size_t surplus = parts.size() - count_;
@@ -66,10 +81,36 @@ class Columns {
   }
 
  private:
+  /// False if these are no titles of sacct.
+  bool name(const std::vector<std::string_view>& titles) {
+    for (const auto title : titles) place_.emplace(to_lower(trim(title)), count_++);
+    return count_ >= 2 && (has("jobid") || has("jobidraw")) && has("state");
+  }
+
+  [[nodiscard]] std::vector<std::string_view> cut(std::string_view line) const {
+    std::vector<std::string_view> parts;
+    for (const auto& [at, width] : spans_)
+      parts.push_back(at < line.size() ? trim(line.substr(at, width)) : std::string_view{});
+    return parts;
+  }
+
   std::map<std::string, std::size_t, std::less<>> place_;
+  std::vector<std::pair<std::size_t, std::size_t>> spans_;  // of a table; empty: '|' divides
   std::size_t count_ = 0;
   std::optional<std::size_t> free_;
 };
+
+/// "OUT_OF_ME+": what did not fit a table's column. The one state that begins so.
+std::string_view whole_state(std::string_view state) {
+  if (!state.ends_with('+')) return state;
+  const auto start = state.substr(0, state.size() - 1);
+  constexpr std::array<std::string_view, 3> long_states = {"OUT_OF_MEMORY", "CANCELLED by",
+                                                           "REQUEUE_HOLD"};
+  const auto* const whole =
+      std::find_if(long_states.begin(), long_states.end(),
+                   [&](std::string_view name) { return name.starts_with(start); });
+  return whole == long_states.end() ? start : *whole;
+}
 
 /// "CANCELLED by 1000" -> "1000".
 std::string_view canceller(std::string_view state) {
@@ -85,7 +126,9 @@ class AccountingText {
   void take_line(std::string_view line, std::uint64_t offset) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (trim(line).empty()) return;
-    if (auto columns = Columns::of(line)) {
+    const std::string_view above = std::exchange(line_above_, line);
+    auto columns = is_rule(line) ? Columns::of_table(above, line) : Columns::of(line);
+    if (columns) {
       columns_ = std::move(columns);
     } else if (columns_ && !take_row(line, offset)) {
       counters_.add("slurm_accounting_rows_bad_total");
@@ -112,7 +155,7 @@ class AccountingText {
       return runs_.add_step(run.attempt.id.job, step);
     }
     Attempt& attempt = run.attempt;
-    attempt.state = slurm_record_state(value("state"));
+    attempt.state = slurm_record_state(whole_state(value("state")));
     attempt.name = printable(value("jobname"), 256);
     attempt.user = printable(value("user"), 64);
     attempt.started_at = slurm_instant(value("start"), origin_.utc_offset);
@@ -139,6 +182,7 @@ class AccountingText {
   const Origin& origin_;
   Counters& counters_;
   std::optional<Columns> columns_;
+  std::string_view line_above_;
   SlurmRuns runs_;
 };
 
@@ -154,7 +198,7 @@ Result<std::vector<Event>> decode_slurm_accounting(std::string_view text, const 
   }
   if (!accounting.has_header()) {
     return Error{ErrorCode::invalid_argument,
-                 "no header line with JobID and State, divided by '|'; " + std::string(how_to_ask)};
+                 "no header line with JobID and State; " + std::string(how_to_ask)};
   }
   return accounting.events();
 }

@@ -12,8 +12,9 @@
 
 namespace faultline {
 
-/// `sacct --parsable2` or `--parsable`, columns in any order, with or without steps; a later header
-/// line gives the columns that follow it. Of `origin` its path and utc_offset count.
+/// `sacct --parsable2` or `--parsable`, or the table that it prints by itself, columns in any
+/// order, with or without steps; a later header line gives the columns that follow it. Of `origin`
+/// its path and utc_offset count.
 ///
 /// Events, of source scheduler: attempt_started and attempt_ended with the fields that they have
 /// live, and where known `cancelled_by` (a user, by name or number), `reason`, `failed_node` and

@@ -1,5 +1,6 @@
-// `sacct --json`. 21.08 to 22.05 print plain numbers and one word for a state, 23.02 and later
-// {set, infinite, number} and lists of words.
+// `sacct --json`, and what `scontrol show job --json` and `squeue --json` say of jobs. 21.08
+// to 22.05 print plain numbers and one word for a state, 23.02 and later {set, infinite, number}
+// and lists of words.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -33,16 +34,24 @@ AttemptState state_of(const Json& value) {
   return AttemptState::unknown;
 }
 
+/// The first that is there.
+const Json& either(const Json& one, const Json& other) { return one.is_null() ? other : one; }
+
 /// "123", "123_4" for a task of an array, "123+1" for a part of a heterogeneous job.
 std::string job_id(const Json& job) {
   const auto id = json_number(json_field(job, "job_id")).value_or(0);
-  const auto array = json_number(inner(job, "array", "job_id")).value_or(0);
-  const auto& by_id = inner(job, "array", "task_id");
-  const auto task = json_number(by_id.is_null() ? inner(job, "array", "task") : by_id);
+  const auto array =
+      json_number(either(inner(job, "array", "job_id"), json_field(job, "array_job_id")))
+          .value_or(0);
+  const auto& by_id = either(inner(job, "array", "task_id"), json_field(job, "array_task_id"));
+  const auto task = json_number(either(by_id, inner(job, "array", "task")));
   if (array > 0 && task) return std::to_string(array) + "_" + std::to_string(*task);
-  const auto leader = json_number(inner(job, "het", "job_id")).value_or(0);
+  const auto leader =
+      json_number(either(inner(job, "het", "job_id"), json_field(job, "het_job_id"))).value_or(0);
   if (leader <= 0) return std::to_string(id);
-  const auto part = json_number(inner(job, "het", "job_offset")).value_or(0);
+  const auto part =
+      json_number(either(inner(job, "het", "job_offset"), json_field(job, "het_job_offset")))
+          .value_or(0);
   return std::to_string(leader) + "+" + std::to_string(part);
 }
 
@@ -76,11 +85,15 @@ bool add_job(const Json& job, RawLine raw, SlurmRuns& runs) {
   Attempt& attempt = run.attempt;
   const std::string id = job_id(job);
   if (id == "0" || !set_slurm_job(id, attempt)) return false;
-  attempt.state = state_of(inner(job, "state", "current"));
+  attempt.state = state_of(either(inner(job, "state", "current"), json_field(job, "job_state")));
   attempt.name = printable(json_text(json_field(job, "name")), 256);
-  attempt.user = printable(json_text(json_field(job, "user")), 64);
-  attempt.started_at = json_instant(inner(job, "time", "start"));
-  attempt.ended_at = json_instant(inner(job, "time", "end"));
+  attempt.user =
+      printable(json_text(either(json_field(job, "user"), json_field(job, "user_name"))), 64);
+  attempt.started_at =
+      json_instant(either(inner(job, "time", "start"), json_field(job, "start_time")));
+  // Of a job that runs it is when its time will be over.
+  if (ended(attempt.state))
+    attempt.ended_at = json_instant(either(inner(job, "time", "end"), json_field(job, "end_time")));
   run.node_list = json_text(json_field(job, "nodes"));
   attempt.nodes = slurm_hosts(run.node_list);
   attempt.exit_code = json_exit_code(json_field(job, "exit_code"));
@@ -89,8 +102,9 @@ bool add_job(const Json& job, RawLine raw, SlurmRuns& runs) {
   run.ran = known(attempt.started_at);
   if (attempt.state == AttemptState::cancelled)
     run.cancelled_by = json_text(json_field(job, "kill_request_user"));
-  if (const auto reason = json_text(inner(job, "state", "reason")); reason != "None")
-    run.reason = reason;
+  const auto reason =
+      json_text(either(inner(job, "state", "reason"), json_field(job, "state_reason")));
+  if (reason != "None") run.reason = reason;
   run.failed_node = json_text(json_field(job, "failed_node"));
   run.raw = std::move(raw);
   runs.add(std::move(run));

@@ -46,6 +46,39 @@ std::uint64_t bad_rows(const Decoded& decoded) {
   return found == decoded.counts.end() ? 0 : found->second;
 }
 
+TEST(SlurmAccounting, ATableIsCutWhereItsRuleIs) {
+  const std::string table =
+      "JobID           JobName      State ExitCode \n"
+      "------------ ---------- ---------- -------- \n"
+      "7            train one  OUT_OF_ME+    0:125 \n"
+      "7.batch           batch OUT_OF_ME+    0:125 \n"
+      "8                 train CANCELLED+      0:0 \n"
+      "9                 train   COMPL+        0:0 \n";  // no state is cut so
+  const auto decoded = decode(table);
+  ASSERT_EQ(decoded.events.size(), 5U);
+  EXPECT_EQ(decoded.events[1].field("state"), "out_of_memory");
+  EXPECT_EQ(decoded.events[1].field("name"), "train one");
+  EXPECT_EQ(decoded.events[3].field("state"), "cancelled");
+  EXPECT_EQ(decoded.events[4].kind, EventKind::attempt_started);
+  EXPECT_NE(decode("a b\n--- ---\n1 2\n").error, "") << "no titles of sacct";
+}
+
+TEST(SlurmAccounting, WhatScontrolAndSqueueSayOfJobs) {
+  const auto decoded =
+      decode(R"({"jobs": [{"job_id": 12, "array_job_id": {"set": true, "number": 7},
+    "array_task_id": {"set": true, "number": 3}, "job_state": ["NODE_FAIL"], "nodes": "n[1-2]",
+    "user_name": "ann", "state_reason": "NodeDown", "failed_node": "n2",
+    "start_time": {"set": true, "number": 1795590000},
+    "end_time": {"set": true, "number": 1795600000}},
+   {"job_id": 13, "job_state": ["RUNNING"], "start_time": {"set": true, "number": 1795590000},
+    "end_time": {"set": true, "number": 1795999999}}]})");
+  ASSERT_EQ(decoded.events.size(), 3U) << "one runs";
+  EXPECT_EQ(decoded.events[1].subject.text(), "attempt:7_3#0");
+  EXPECT_EQ(decoded.events[1].field("state"), "node_fail");
+  EXPECT_EQ(decoded.events[1].field("failed_node"), "n2");
+  EXPECT_EQ(decoded.events[1].field("user"), "ann");
+}
+
 TEST(SlurmAccounting, ARunStartsAndEnds) {
   const auto decoded = decode(
       "JobID|JobName|User|State|ExitCode|Start|End|NodeList\n"

@@ -33,9 +33,11 @@ std::vector<std::string> hosts_of(const Fields& fields) {
 /// A node that nobody named: known to be one, and nobody will act on it.
 constexpr std::string_view unknown_node = "unknown";
 
-/// A kernel log speaks of its own node; without a name for it, of whom its lines name.
+/// A kernel log speaks of its own node; without a sure name for it, of whom its lines name.
 std::string kernel_node(const LinePrefix& prefix, const Origin& origin) {
-  return first_of({origin.node, valid_node_or_none(prefix.host), std::string(unknown_node)});
+  const auto host = host_of_kernel_line(prefix);
+  return origin.node_is_guess ? first_of({host, origin.node, std::string(unknown_node)})
+                              : first_of({origin.node, host, std::string(unknown_node)});
 }
 
 /// The node that wrote the log, where that is known: a log of many ranks, or a scheduler's, is only
@@ -140,6 +142,10 @@ std::vector<Subject> node_subjects(const Fields& fields, const LinePrefix& prefi
 }
 
 }  // namespace
+
+std::string host_of_kernel_line(const LinePrefix& prefix) {
+  return prefix.host.starts_with("localhost") ? std::string() : valid_node_or_none(prefix.host);
+}
 
 std::int32_t rank_of(const Fields& fields, const LinePrefix& prefix, const Origin& origin) {
   for (const std::string_view name : {"rank", "tasks"}) {

@@ -19,6 +19,9 @@ inline constexpr std::size_t subjects_max = 64;
 std::vector<Subject> subjects_of(const Signature& signature, const Fields& fields,
                                  const LinePrefix& prefix, const Origin& origin);
 
+/// The host that a kernel's line names; "" if none, or one that is everybody's ("localhost").
+std::string host_of_kernel_line(const LinePrefix& prefix);
+
 /// The rank that a line speaks of, or -1: its own words before its label, that before the log's.
 std::int32_t rank_of(const Fields& fields, const LinePrefix& prefix, const Origin& origin);
 

@@ -377,12 +377,34 @@ void take_system_prefix(TextCursor& cursor, LinePrefix& prefix) {
   take_bare_kernel(cursor, prefix);
 }
 
+/// What a tool that read the log elsewhere put before its lines: "n3: " of pdsh and clush,
+/// "[pod/reader-7k2lq/main] " of kubectl, "kern.log:" of grep. Only before a line that has a time:
+/// "nvme: " and "audit: " look like hosts.
+void take_relayed_line(TextCursor& cursor, LinePrefix& prefix) {
+  TextCursor ahead = cursor;
+  LinePrefix read = prefix;
+  const auto word = [](char c) { return c != ' ' && c != ':' && c != ']'; };
+  const bool pod = ahead.take("[pod/");
+  const std::size_t start = ahead.at();
+  if (!ahead.take_while(word, 1, host_bytes_max)) return;
+  const auto label = ahead.since(start);
+  if (pod ? !ahead.take("] ") : !ahead.take(':')) return;
+  const bool host = ahead.take(' ') && !pod && valid_node_name(label);
+  if (!pod && !host && label.find_first_of("./") == std::string_view::npos) return;
+  take_system_prefix(ahead, read);
+  if (read.time_form == TimeForm::none) return;
+  if (host && read.host.empty()) read.host = label;
+  prefix = read;
+  cursor = ahead;
+}
+
 }  // namespace
 
 LinePrefix parse_system_prefix(std::string_view line) {
   LinePrefix prefix;
   TextCursor cursor(line);
   take_system_prefix(cursor, prefix);
+  if (cursor.at() == 0) take_relayed_line(cursor, prefix);
   // The kernel's own stamp is its time where nothing better stands before it.
   if (prefix.time_form == TimeForm::none && !prefix.kernel_seconds.empty()) {
     prefix.time_form = TimeForm::kernel_seconds;

@@ -37,6 +37,13 @@ INSTANTIATE_TEST_SUITE_P(
     Forms, SystemPrefix,
     testing::Values(
         Form{"bare", "", TimeForm::none, "", "", ""},
+        Form{"pdsh", "n3: [   12.345678] ", TimeForm::kernel_seconds, "12.345678", "n3", ""},
+        Form{"clush", "n3: Oct 02 09:14:02 gpu-n3 kernel: ", TimeForm::month_day, "Oct 02 09:14:02",
+             "gpu-n3", "kernel"},
+        Form{"grep", "/var/log/kern.log:Oct 02 09:14:02 n3 kernel: ", TimeForm::month_day,
+             "Oct 02 09:14:02", "n3", "kernel"},
+        Form{"kubectl", "[pod/reader-7k2lq/main] kern  :err   : [   12.345678] ",
+             TimeForm::kernel_seconds, "12.345678", "", ""},
         Form{"kmsg", "6,1234,5678901,-;", TimeForm::kernel_micros, "5678901", "", ""},
         Form{"kmsg_caller", "4,9,12,-,caller=T1946;", TimeForm::kernel_micros, "12", "", ""},
         Form{"dmesg", "[901233.11] ", TimeForm::kernel_seconds, "901233.11", "", ""},
@@ -178,6 +185,12 @@ TEST(SystemPrefix, AnyBytesAreALine) {
     ASSERT_LE(parse_job_prefix(tight, {}).body, tight.size());
     is_kmsg_continuation(tight);
   }
+}
+
+TEST(SystemPrefixOfRelays, OnlyBeforeALineThatHasATime) {
+  for (const std::string line : {"nvme: Device not ready", "n3: no time here", "audit: type=1400",
+                                 "[pod/a/b] text", "word:[   12.345678] glued"})
+    EXPECT_EQ(parse_system_prefix(line).body, 0U) << line;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // What people kept of Slurm's answers: any bytes are events or an error, names are names, and times
-// are after 1970. Input: a first byte '0' to '3' for the kind of document, the rest the document.
+// are after 1970. Input: a first byte '0' to '4' for the kind of document, the rest the document.
 
 #include <array>
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include "ingest/scontrol_show.h"
 #include "ingest/sinfo_reasons.h"
 #include "ingest/slurm_accounting.h"
+#include "ingest/slurm_nodes_json.h"
 #include "tests/fuzz/scheduler_record_check.h"
 
 namespace {
@@ -31,6 +32,10 @@ Events sinfo(std::string_view document, Counters& counters) {
   return decode_sinfo_reasons(document, scheduler_fuzz_origin(), counters,
                               fuzz_databases().scheduler);
 }
+Events nodes_json(std::string_view document, Counters& counters) {
+  return decode_slurm_nodes_json(document, scheduler_fuzz_origin(), counters,
+                                 fuzz_databases().scheduler);
+}
 
 }  // namespace
 
@@ -41,7 +46,7 @@ extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  constexpr std::array kinds = {text, json, scontrol, sinfo};
+  constexpr std::array kinds = {text, json, scontrol, sinfo, nodes_json};
   if (size == 0) return 0;
   const std::string_view document(reinterpret_cast<const char*>(data) + 1, size - 1);
   Counters counters;

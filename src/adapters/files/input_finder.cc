@@ -57,7 +57,9 @@ class Walk {
  private:
   void add_folder(const std::string& path, int depth);
   void add_entry(const std::string& path, int depth);
-  void add_file(const std::string& path, const struct stat& status, Found found);
+  /// `at`: where the file really is.
+  void add_file(const std::string& path, const struct stat& status, Found found,
+                const std::string& at);
   void add_link(const std::string& path);
   void note(const std::string& path, std::string_view what,
             std::string_view left_out = "all of it");
@@ -83,7 +85,7 @@ void Walk::add_named(const std::string& path) {
   if (path == "-") {
     // Of a file that is redirected to it, the file's own name may be given too.
     if (::fstat(0, &status) != 0) return note(path, "standard input is closed");
-    if (!seen_before(status)) add_file(path, status, Found::standard_input);
+    if (!seen_before(status)) add_file(path, status, Found::standard_input, path);
     return;
   }
   if (::stat(path.c_str(), &status) != 0)
@@ -96,7 +98,7 @@ void Walk::add_named(const std::string& path) {
   }
   if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
     return note(path, kind_of(status.st_mode));
-  if (!seen_before(status)) add_file(path, status, Found::named);
+  if (!seen_before(status)) add_file(path, status, Found::named, path);
 }
 
 void Walk::add_folder(const std::string& path, int depth) {
@@ -128,9 +130,11 @@ void Walk::add_entry(const std::string& path, int depth) {
     return note(path, kind_of(status.st_mode));
   if (seen_before(status)) return;
   if (S_ISDIR(status.st_mode)) return add_folder(path, depth);
-  add_file(path, status, Found::in_folder);
+  add_file(path, status, Found::in_folder, path);
 }
 
+/// What lies in a folder that was named is read there, under its real name; another file is read
+/// here (/var/log/containers holds nothing but links), and another folder is not.
 void Walk::add_link(const std::string& path) {
   std::error_code failed;
   const fs::path target = fs::canonical(path, failed);
@@ -139,6 +143,12 @@ void Walk::add_link(const std::string& path) {
   const bool ours = std::any_of(named_.begin(), named_.end(), [&](const std::string& named) {
     return lies_in(target.string(), named);
   });
+  struct stat status {};
+  const bool is_file = ::lstat(target.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  if (!ours && is_file) {
+    if (!seen_before(status)) add_file(path, status, Found::in_folder, target.string());
+    return;
+  }
   if (!ours) {
     return note(path, fmt::format("is a link to {}, outside of what was named",
                                   printable(target.string(), name_bytes_max)));
@@ -148,7 +158,8 @@ void Walk::add_link(const std::string& path) {
     note(path, "is a link to a folder above it", "nothing: that folder is read already");
 }
 
-void Walk::add_file(const std::string& path, const struct stat& status, Found found) {
+void Walk::add_file(const std::string& path, const struct stat& status, Found found,
+                    const std::string& at) {
   if (found_.size() >= limits_.files_max) {
     if (!std::exchange(full_, true))
       note(path, fmt::format("there are more than {} files", limits_.files_max),
@@ -160,7 +171,7 @@ void Walk::add_file(const std::string& path, const struct stat& status, Found fo
     file.modified = modified_of(status);
     file.bytes = static_cast<std::uint64_t>(status.st_size);
   }
-  found_.emplace_back(path, std::make_unique<FileSource>(path, found, std::move(file), unpack_));
+  found_.emplace_back(path, std::make_unique<FileSource>(at, found, std::move(file), unpack_));
 }
 
 InputListing Walk::finish() {

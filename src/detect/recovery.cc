@@ -1,0 +1,62 @@
+#include "detect/recovery.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/text.h"
+
+namespace faultline {
+namespace {
+
+/// Longer than this it was down, and did not flap (gpud's limit for a port).
+constexpr Duration outage_max = std::chrono::minutes{4};
+/// So many losses within flap_span are a fault of their own, however short each was.
+constexpr std::ptrdiff_t flaps_min = 3;
+constexpr Duration flap_span = std::chrono::hours{1};
+
+/// From one to the other. Of lines that nobody could date, the kernel's own clock says it.
+Duration between(const Fact& from, const Fact& to) {
+  const auto since_boot = [](const Fact& fact) {
+    return parse_number<std::int64_t>(fact.event.field("kernel_us"));
+  };
+  const auto first = since_boot(from), second = since_boot(to);
+  const bool dated = known(from.event.observed_at) && known(to.event.observed_at);
+  if (dated || !first || !second || from.event.raw.path != to.event.raw.path)
+    return to.at - from.at;
+  return std::chrono::microseconds{*second - *first};
+}
+
+}  // namespace
+
+Recoveries::Recoveries(const std::vector<Fact>& facts, const Catalog& catalog)
+    : facts_(facts), catalog_(catalog) {
+  for (const Fact& fact : facts) {
+    const Signature* signature = catalog.signature(fact.event.signature);
+    if (signature != nullptr && signature->use == SignatureUse::clears) clearing_.push_back(&fact);
+  }
+}
+
+Recovery Recoveries::of(const Fact& fact) const {
+  const auto found = std::find_if(clearing_.begin(), clearing_.end(), [&](const Fact* later) {
+    return between(fact, *later) >= Duration{0} &&
+           catalog_.signature(later->event.signature)->clears == fact.event.signature &&
+           later->event.subject == fact.event.subject;
+  });
+  if (found == clearing_.end()) return Recovery::none;
+  const Duration settle = catalog_.signature((*found)->event.signature)->settle;
+  if (settle == Duration{0}) return Recovery::in_time;
+  const Duration outage = between(fact, **found);
+  if (outage > outage_max || flaps(fact)) return Recovery::none;
+  return outage <= settle ? Recovery::in_time : Recovery::late;
+}
+
+bool Recoveries::flaps(const Fact& fact) const {
+  return std::count_if(facts_.begin(), facts_.end(), [&](const Fact& other) {
+           const Duration apart = between(fact, other);
+           return other.event.signature == fact.event.signature &&
+                  other.event.subject == fact.event.subject && apart <= flap_span &&
+                  apart >= -flap_span;
+         }) >= flaps_min;
+}
+
+}  // namespace faultline
