@@ -159,8 +159,11 @@ std::optional<Explanation> rule_same_on_all_ranks(const FailureCase& failure);  
 std::optional<Explanation> rule_repeats_on_suspect(const FailureCase& failure);
 std::optional<Explanation> rule_first_error(const FailureCase& failure);
 std::optional<Explanation> rule_gpu_fault_of_program(const FailureCase& failure);
-std::optional<Explanation> rule_transfer_failed(const FailureCase& failure);  // collective_rules.cc
-std::optional<Explanation> rule_collective_timeout(const FailureCase& failure);
+std::optional<Explanation> rule_transfer_failed(const FailureCase& failure);  // transfer_rules.cc
+/// Several lost their connection to one and the same end, which itself says nothing.
+std::optional<Explanation> peer_named_by_all(const FailureCase& failure);
+std::optional<Explanation> rule_collective_timeout(
+    const FailureCase& failure);                                              // collective_rules.cc
 std::optional<Explanation> rule_stuck_operation(const FailureCase& failure);  // operation_rules.cc
 std::optional<Explanation> rule_watchdog_stuck(const FailureCase& failure);
 /// True for a line about waiting for others or about a transfer that failed.
