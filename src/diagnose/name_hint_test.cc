@@ -42,6 +42,18 @@ TEST(NameHint, JobAndNode) {
   EXPECT_EQ(name_hint("dmesg-2026.txt").node, "");
 }
 
+TEST(NameHint, SubmititNamesJobAndTask) {
+  EXPECT_EQ(name_hint("out/77123_3_log.err").job, "77123");
+  EXPECT_EQ(name_hint("out/77123_3_log.err").rank, 3);
+  EXPECT_EQ(name_hint("77123_4_0_log.out").job, "77123_4");
+  EXPECT_EQ(name_hint("77123_4_0_log.out").rank, 0);
+  for (const std::string_view other :
+       {"77123_log.err", "run_3_log.err", "77123_3_logs.err", "1_2_3_4_log.out"}) {
+    EXPECT_EQ(name_hint(other).job, "") << other;
+    EXPECT_EQ(name_hint(other).rank, -1) << other;
+  }
+}
+
 TEST(NameHint, RankOfADumpIsItsLastNumber) {
   EXPECT_EQ(trailing_rank("fr/rank_2"), 2);
   EXPECT_EQ(trailing_rank("/tmp/nccl_trace_rank_17"), 17);
