@@ -13,7 +13,8 @@ install(FILES "${packaging}/systemd/faultline-agent.service" "${packaging}/syste
 install(FILES "${packaging}/systemd/faultline.sysusers" DESTINATION lib/sysusers.d RENAME faultline.conf)
 install(FILES "${packaging}/completion/faultline.bash" DESTINATION share/bash-completion/completions RENAME faultline)
 install(FILES "${packaging}/config/agent.toml" "${packaging}/config/serve.toml" DESTINATION /etc/faultline)
-install(FILES "${packaging}/deb/copyright" DESTINATION share/doc/faultline)
+install(FILES "${packaging}/deb/copyright" "${CMAKE_SOURCE_DIR}/docs/diagnosis.schema.json"
+        DESTINATION share/doc/faultline)
 
 find_program(FAULTLINE_GZIP gzip REQUIRED)
 set(manual "${CMAKE_BINARY_DIR}/faultline.1.gz")

@@ -136,6 +136,8 @@ void print(const std::string& text) {
   write(shown);
 }
 
+void print_coloured(const std::string& text) { write(text); }
+
 void print(const Table& table) { print(table.text(width_of_output())); }
 
 void print(const nlohmann::json& json) {
@@ -152,8 +154,10 @@ void hold_standard_descriptors() {
   }
 }
 
+bool output_is_lost() { return write_error != 0 && write_error != EPIPE; }
+
 int finish_output(const std::string& words, int code) {
-  if (write_error == 0 || write_error == EPIPE) return code;
+  if (!output_is_lost()) return code;
   // Nobody should submit or approve a second time for want of an answer.
   const char* done = code == exit_ok ? "; what it was asked for is done" : "";
   std::fprintf(stderr, "faultline: the output of `%s` is lost: %s%s\n",

@@ -41,6 +41,8 @@ class Table {
 /// Writes to standard output, lines of text without control characters. What it does not take
 /// (a full disk, a closed descriptor) is told by finish_output.
 void print(const std::string& text);
+/// Text with colours of ours, whose parts are without control characters already.
+void print_coloured(const std::string& text);
 void print(const nlohmann::json& json);
 /// In the width of the terminal, or of COLUMNS where that is set; else whole, into a pipe or a
 /// file.
@@ -49,6 +51,9 @@ void print(const Table& table);
 /// A file that is opened must not take the number of a closed standard descriptor, and then what is
 /// printed. Before anything is opened.
 void hold_standard_descriptors();
+
+/// Standard output did not take what was printed, and somebody waits for it.
+bool output_is_lost();
 
 /// The exit code of a verb after all was printed: `code`, or exit_failed in the place of exit_ok if
 /// output was lost; that is said on standard error, by the `words` of the command. A reader that

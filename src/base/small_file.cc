@@ -63,11 +63,12 @@ Status write_small_file(const std::filesystem::path& path, std::string_view cont
     if (good) content.remove_prefix(static_cast<std::size_t>(written));
   }
   good = good && (!sync || ::fdatasync(descriptor) == 0);
-  const Error error = file_error(beside);
+  Error error = file_error(beside);
   ::close(descriptor);
-  if (!good) return error;
-  if (::rename(beside.c_str(), path.c_str()) != 0) return file_error(path);
-  return ok_status();
+  if (good && ::rename(beside.c_str(), path.c_str()) == 0) return ok_status();
+  if (good) error = file_error(path);
+  ::unlink(beside.c_str());
+  return error;
 }
 
 }  // namespace faultline

@@ -48,6 +48,19 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
+namespace {
+
+/// U+202A to U+202E and U+2066 to U+2069 turn the direction of what follows: a line then reads as
+/// another one than it is.
+bool turns(std::string_view character) {
+  if (character.size() != 3 || character[0] != '\xE2') return false;
+  const auto last = static_cast<unsigned char>(character[2]);
+  return (character[1] == '\x80' && last >= 0xAA && last <= 0xAE) ||
+         (character[1] == '\x81' && last >= 0xA6 && last <= 0xA9);
+}
+
+}  // namespace
+
 std::string printable(std::string_view text, std::size_t bytes_max) {
   std::string out;
   while (!text.empty()) {
@@ -58,7 +71,9 @@ std::string printable(std::string_view text, std::size_t bytes_max) {
     const bool control =
         (length == 1 && ((lead < 0x20 && lead != '\t') || lead == 0x7F)) ||
         (length == 2 && lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
-    const std::string_view piece = length == 0 || control ? replacement : text.substr(0, length);
+    const std::string_view piece = length == 0 || control || turns(text.substr(0, length))
+                                       ? replacement
+                                       : text.substr(0, length);
     if (out.size() + piece.size() > bytes_max) return out + "...";
     out += piece;
     text.remove_prefix(length == 0 ? 1 : length);

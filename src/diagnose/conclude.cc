@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "detect/confidence.h"
 #include "detect/event_window.h"
+#include "detect/verdict_book.h"
 #include "diagnose/advice.h"
 #include "diagnose/runs.h"
 #include "diagnose/warnings.h"
@@ -102,6 +103,7 @@ std::string what_of(const Event& event, const Catalog& catalog) {
 
 void add_entries(Diagnosis& diagnosis, const std::vector<EventId>& ids, TimelineRole role,
                  const EventsById& events, const LineNumbers& lines, const Catalog& catalog) {
+  const bool full = ids.size() + 1 >= verdict_events_max;  // the first cause is one of them
   for (const EventId& id : ids) {
     const auto found = events.find(id);
     if (found == events.end() || diagnosis.timeline.size() >= timeline_max) continue;
@@ -113,6 +115,7 @@ void add_entries(Diagnosis& diagnosis, const std::vector<EventId>& ids, Timeline
     entry.timed = known(event.observed_at);
     entry.role = role;
     entry.subject = event.subject;
+    entry.at_least = full;
     entry.what = what_of(event, catalog);
     const EvidenceLine line = evidence_line(event, lines);
     entry.place = place_text(line);
@@ -131,6 +134,7 @@ void fold_repeats(std::vector<TimelineEntry>& timeline) {
                          folded.back().subject.kind == entry.subject.kind;
     if (repeats) {
       ++folded.back().repeats;
+      folded.back().at_least |= entry.at_least;
     } else {
       folded.push_back(std::move(entry));
     }

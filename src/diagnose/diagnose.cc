@@ -8,6 +8,8 @@
 namespace faultline {
 namespace {
 
+constexpr std::size_t missing_max = 8;
+
 /// When the latest of the files was written.
 Instant written_last(const Gathered& gathered, Instant now) {
   Instant last;
@@ -30,6 +32,22 @@ std::string common_folder(const std::vector<std::string>& files) {
   return slash == std::string_view::npos ? "" : std::string(common.substr(0, slash));
 }
 
+/// Where something was not read, "nothing wrong" is more than anybody knows.
+void doubt(Diagnosis& diagnosis, const std::vector<InputWarning>& warnings) {
+  if (diagnosis.status == DiagnosisStatus::attributed) return;
+  for (const InputWarning& warning : warnings) {
+    if (!warning.may_matter) continue;
+    if (diagnosis.status == DiagnosisStatus::nothing_wrong)
+      diagnosis.explanation =
+          "Nothing in what could be read says that anything broke, but not all of it could be "
+          "read.";
+    diagnosis.status = DiagnosisStatus::undecided;
+    if (diagnosis.missing.size() >= missing_max) return;
+    diagnosis.missing.push_back(warning.file + " " + warning.what +
+                                "; not read: " + warning.left_out);
+  }
+}
+
 }  // namespace
 
 std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Instant now) {
@@ -38,6 +56,7 @@ std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Insta
   for (Run& run : split_runs(std::move(gathered.events))) {
     const Replay replay = replay_run(catalog, run.attempt, std::move(run.events), fallback);
     Diagnosis diagnosis = conclude(catalog, replay, gathered.lines);
+    doubt(diagnosis, gathered.warnings);
     diagnosis.files = run.files.size();
     diagnosis.folder = common_folder(run.files);
     diagnoses.push_back(std::move(diagnosis));

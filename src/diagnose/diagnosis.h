@@ -42,6 +42,7 @@ struct TimelineEntry {
   std::string what;
   std::string place;        // "rank3.log:41"
   std::size_t repeats = 0;  // others like it that followed at once
+  bool at_least = false;    // there may be more of them than were kept
 };
 
 struct Diagnosis {

@@ -45,8 +45,10 @@ Origin origin_of(const InputFile& file, EventSource source) {
 
 namespace {
 
-/// A log is read whole within a minute, so its limits are those of a file and not of a minute.
-constexpr DecoderLimits file_limits{std::chrono::seconds{5}, 1000, 20000, 65536};
+/// A log is read whole within a minute, so its limits are those of a file and not of a minute; and
+/// what a line ends with may be what matters.
+constexpr DecoderLimits file_limits{std::chrono::seconds{5}, 1000, 20000, 65536,
+                                    file_line_bytes_max};
 
 /// A decoder that takes bytes as they come, and the time at which they are read.
 template <class Decoder>

@@ -24,6 +24,10 @@ class FileDecoder {
   [[nodiscard]] virtual std::string trouble() const { return {}; }
 };
 
+/// What is kept of a line of a log: more than is read at once, so that none is cut for where it
+/// lies.
+inline constexpr std::size_t file_line_bytes_max = 2 * read_bytes;
+
 /// What is known of a file before it is read.
 Origin origin_of(const InputFile& file, EventSource source);
 

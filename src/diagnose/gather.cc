@@ -6,7 +6,9 @@
 
 #include "base/text.h"
 #include "diagnose/file_decoder.h"
+#include "diagnose/report.h"
 #include "diagnose/utf8_reader.h"
+#include "model/gap_reason.h"
 
 namespace faultline {
 namespace {
@@ -77,6 +79,35 @@ std::optional<Event> rank_seen(const InputFile& file, ContentKind kind) {
   return event;
 }
 
+/// What a decoder says that it could not keep of a log.
+class Gaps {
+ public:
+  void add(const std::vector<Event>& events) {
+    for (const Event& event : events) {
+      if (event.kind != EventKind::source_gap) continue;
+      lines_[std::string(event.field("why"))] +=
+          parse_number<std::uint64_t>(event.field("lines")).value_or(1);
+    }
+  }
+  void warn_of(const std::string& file, const std::function<void(InputWarning)>& warn) const {
+    for (const auto& [why, count] : lines_) {
+      const std::string lines = std::to_string(count) + (count == 1 ? " line" : " lines");
+      if (why == to_text(GapReason::too_long))
+        warn({file,
+              "has " + lines + " of more than " + std::to_string(file_line_bytes_max >> 20U) +
+                  " MiB",
+              "what follows in them"});
+      if (why == to_text(GapReason::binary))
+        warn({file, "has NUL bytes in " + lines, "those bytes", false});
+      if (why == to_text(GapReason::flood))
+        warn({file, "says the same in " + lines + " more", "those lines", false});
+    }
+  }
+
+ private:
+  std::map<std::string, std::uint64_t> lines_;
+};
+
 /// A pickle has none that anybody could go to.
 bool has_lines(ContentKind kind) { return kind != ContentKind::flight_recorder_pickle; }
 
@@ -87,20 +118,26 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
   buffer_.resize(read_bytes);
   std::size_t bytes = fill(reader, buffer_);
   const std::string_view head(buffer_.data(), bytes);
+  if (head.starts_with(page_head)) {
+    warn({file.name, "is a page of faultline's own", "all of it", false});
+    return;
+  }
   ReadFile seen{file, content_kind(head.substr(0, content_head_bytes)), bytes, 0};
   const auto decoder = make_file_decoder(seen.kind, file, databases_, counters_, now_);
   if (decoder == nullptr) {
     if (seen.kind != ContentKind::empty)
       warn({file.name, "is of a kind that is not read: " + std::string(to_text(seen.kind)),
-            "all of it"});
+            "all of it", false});
     gathered_.files.push_back(std::move(seen));
     return;
   }
   if (auto rank = rank_seen(file, seen.kind)) gathered_.events.push_back(std::move(*rank));
   LineCounter counter;
+  Gaps gaps;
   std::uint64_t offset = 0;
   const auto keep = [&](std::vector<Event> events, std::string_view chunk) {
     counter.number(events, chunk, offset, gathered_.lines);
+    gaps.add(events);
     seen.events += events.size();
     std::move(events.begin(), events.end(), std::back_inserter(gathered_.events));
   };
@@ -109,6 +146,7 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
     keep(decoder->feed(chunk, offset), chunk);
     offset += bytes;
     seen.bytes = offset;
+    if (progress_) progress_(bytes);
     bytes = bytes < buffer_.size() ? 0 : fill(reader, buffer_);
   }
   std::vector<Event> last = decoder->finish();
@@ -121,8 +159,10 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
   } else {
     keep(std::move(last), {});
   }
-  if (std::string trouble = decoder->trouble(); !trouble.empty())
-    warn({file.name, std::move(trouble), "what could not be understood"});
+  std::string trouble = decoder->trouble();
+  seen.trouble = !trouble.empty();
+  if (seen.trouble) warn({file.name, std::move(trouble), "what could not be understood"});
+  gaps.warn_of(file.name, [this](InputWarning warning) { warn(std::move(warning)); });
   gathered_.files.push_back(std::move(seen));
 }
 

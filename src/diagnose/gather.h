@@ -2,9 +2,11 @@
 // its decoder in ingest.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/counters.h"
@@ -27,6 +29,7 @@ struct ReadFile {
   ContentKind kind = ContentKind::empty;
   std::uint64_t bytes = 0;
   std::size_t events = 0;
+  bool trouble = false;  // it is not what it began as: cut, damaged
 };
 
 struct Gathered {
@@ -40,8 +43,10 @@ struct Gathered {
 class Gatherer {
  public:
   /// `now` is when it is read: for dates without a year in files without a time.
-  Gatherer(const LogDatabases& databases, Counters& counters, Instant now)
-      : databases_(databases), counters_(counters), now_(now) {}
+  /// `progress`, if there is one, is told of so many bytes more, again and again.
+  Gatherer(const LogDatabases& databases, Counters& counters, Instant now,
+           std::function<void(std::size_t)> progress = {})
+      : databases_(databases), counters_(counters), now_(now), progress_(std::move(progress)) {}
 
   void read(const InputFile& file, InputReader& reader);
   void warn(InputWarning warning) { gathered_.warnings.push_back(std::move(warning)); }
@@ -51,6 +56,7 @@ class Gatherer {
   const LogDatabases& databases_;
   Counters& counters_;
   Instant now_;
+  std::function<void(std::size_t)> progress_;
   Gathered gathered_;
   std::string buffer_;
 };

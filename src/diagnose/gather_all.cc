@@ -21,7 +21,7 @@ class Crew {
 
   /// Takes one source after the other until there are no more.
   void work() {
-    Gatherer gatherer(databases_, counters_, now_);
+    Gatherer gatherer(databases_, counters_, now_, [this](std::size_t bytes) { tell(bytes, 0); });
     while (true) {
       const std::size_t next = next_.fetch_add(1);
       if (next >= listing_.sources.size()) return;
@@ -29,7 +29,7 @@ class Crew {
           [&](const InputFile& file, InputReader& reader) { gatherer.read(file, reader); },
           [&](InputWarning warning) { gatherer.warn(std::move(warning)); });
       results_[next] = gatherer.take();
-      tell(results_[next]);
+      tell(0, 1);
     }
   }
 
@@ -41,10 +41,10 @@ class Crew {
   }
 
  private:
-  void tell(const Gathered& result) {
+  void tell(std::size_t bytes, std::size_t files) {
     const std::lock_guard lock(mutex_);
-    ++done_;
-    for (const ReadFile& file : result.files) bytes_ += file.bytes;
+    done_ += files;
+    bytes_ += bytes;
     progress_(done_, listing_.sources.size(), bytes_);
   }
 

@@ -40,6 +40,8 @@ struct InputWarning {
   std::string file;      // as in InputFile::name
   std::string what;      // "is not readable: permission denied"
   std::string left_out;  // "all of it", "what follows byte 4096"
+  /// It may have held what broke the run; not so a picture, a socket, a folder that is read anyway.
+  bool may_matter = true;
 };
 
 /// Called for each stream, one after the other. What it leaves unread is passed over.

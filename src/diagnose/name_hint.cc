@@ -86,7 +86,11 @@ std::string node_in(std::string_view name) {
       "smi",   "slurmd", "ibstat", "log",     "txt",    "out",      "err"};
   const auto dot = name.find('.');
   std::string_view stem = name.substr(0, dot);
-  bool names_kind = false;
+  const std::string_view rest = dot == std::string_view::npos ? "" : name.substr(dot + 1);
+  // "n3.dmesg.txt"; "n3.log" may be anybody's.
+  const auto* const system_kinds_end = kinds.end() - 4;
+  bool names_kind = std::find(kinds.begin(), system_kinds_end, rest.substr(0, rest.find('.'))) !=
+                    system_kinds_end;
   for (const std::string_view kind : kinds) {
     for (const char separator : {'-', '_'}) {
       const std::string before = std::string(kind) + separator,

@@ -33,6 +33,8 @@ TEST(NameHint, JobAndNode) {
   EXPECT_EQ(name_hint("logs/n3/dmesg.txt").node, "n3");
   EXPECT_EQ(name_hint("runner-07/messages").node, "runner-07");
   EXPECT_EQ(name_hint("n3/nvidia-smi.txt").node, "n3");
+  EXPECT_EQ(name_hint("h100-2.dmesg.txt").node, "h100-2");
+  EXPECT_EQ(name_hint("h100-2.log").node, "");
   for (const std::string_view other : {"batch7-dmesg.txt", "kern-v2.log", "ticket4711/messages",
                                        "incident-17/dmesg.txt", "rank3-dmesg.txt"})
     EXPECT_EQ(name_hint(other).node, "") << other;

@@ -180,8 +180,14 @@ std::map<std::string, std::uint64_t> last_successes(const std::vector<Event>& ev
 bool says_failure(const Event& event, const Catalog& catalog) {
   if (event.kind == EventKind::operation_pending) return true;
   if (event.kind == EventKind::rank_exited) return event.field("exit_code") != "0";
-  if (event.kind != EventKind::log_signature || !of_job(event)) return false;
+  if (event.kind != EventKind::log_signature) return false;
   const Signature* signature = catalog.signature(event.signature);
+  // The scheduler's own word of a run that nothing else is known of: a pod that was evicted.
+  const bool told = event.source == EventSource::scheduler && event.attempt &&
+                    event.attempt->job != Subject::of_unnamed_job().attempt.job &&
+                    signature != nullptr && signature->role == Role::root &&
+                    signature->strength == Strength::decisive;
+  if (!of_job(event) && !told) return false;
   return signature != nullptr && signature->role != Role::noise &&
          signature->use != SignatureUse::identity && signature->use != SignatureUse::clears;
 }
@@ -226,7 +232,7 @@ bool tells(const std::vector<Event>& events, EventKind kind, const AttemptId& at
 /// The attempt around a job's lines, where nobody tells of it.
 void add_attempt(Replay& replay, const Catalog& catalog) {
   std::vector<Event>& events = replay.events;
-  if (std::none_of(events.begin(), events.end(), of_job)) return;
+  if (!replay.failed && std::none_of(events.begin(), events.end(), of_job)) return;
   if (!tells(events, EventKind::attempt_started, replay.attempt)) {
     events.insert(events.begin(), attempt_event(EventKind::attempt_started, replay.attempt,
                                                 events.front().received_at,

@@ -1,11 +1,13 @@
-// A diagnosis as text for people, and as JSON for programs (docs/formats.md has the schema).
+// A diagnosis as text for people, and as JSON for programs (docs/diagnosis.schema.json).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "diagnose/diagnosis.h"
+#include "diagnose/input.h"
 
 namespace faultline {
 
@@ -14,13 +16,20 @@ struct ReportStyle {
   bool colour = false;
 };
 
-/// All lines end with a line feed. Text of the input is already free of control characters.
+/// All lines end with a line feed; without control characters but those of the colours.
 std::string report_text(const Diagnosis& diagnosis, const ReportStyle& style);
 
-nlohmann::json report_json(const Diagnosis& diagnosis);
+/// As docs/diagnosis.schema.json has it: one object, or a list where there are several runs.
+nlohmann::json report_json(const std::vector<Diagnosis>& diagnoses,
+                           const std::vector<InputWarning>& warnings);
 
-/// One page that needs nothing else and loads nothing, with the time line drawn.
-std::string report_html(const std::vector<Diagnosis>& diagnoses);
+/// One page that needs nothing else and loads nothing, with the time line drawn, and what of the
+/// input was left out.
+std::string report_html(const std::vector<Diagnosis>& diagnoses,
+                        const std::vector<InputWarning>& warnings);
+
+/// How a page begins: what overwrites a file may know one of ours by it.
+inline constexpr std::string_view page_head = "<!doctype html>\n<!-- faultline diagnosis -->\n";
 
 /// "rank 2 on n3", "GPU 0000:3b:00.0 of n3", "node n3", "job 77": a subject in words.
 std::string subject_words(const Subject& subject);

@@ -137,7 +137,7 @@ std::string facts(const Diagnosis& diagnosis) {
   const auto row = [&](std::string_view label, std::string_view text) {
     if (!text.empty()) rows += element("dt", escaped(label)) + element("dd", escaped(text));
   };
-  row("run", diagnosis.run);
+  row("run", diagnosis.run + (diagnosis.folder.empty() ? "" : " in " + diagnosis.folder));
   if (!diagnosis.cause.empty()) {
     row("cause", diagnosis.cause);
     row("class", to_text(diagnosis.cause_class));
@@ -190,11 +190,17 @@ std::string article(const Diagnosis& diagnosis) {
 
 }  // namespace
 
-std::string report_html(const std::vector<Diagnosis>& diagnoses) {
+std::string report_html(const std::vector<Diagnosis>& diagnoses,
+                        const std::vector<InputWarning>& warnings) {
   std::string body;
   for (const Diagnosis& diagnosis : diagnoses) body += article(diagnosis);
+  std::vector<std::string> left_out;
+  for (const InputWarning& warning : warnings)
+    left_out.push_back(warning.file + " " + warning.what + "; left out: " + warning.left_out);
+  body += list_of("Not read", left_out);
   // Nothing may be loaded from anywhere, whatever a log put into this page.
-  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+  return std::string(page_head) +
+         "<html lang=\"en\"><head><meta charset=\"utf-8\">"
          "<meta name=\"viewport\" content=\"width=device-width\">"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
          "'unsafe-inline'\"><title>faultline: diagnosis</title><style>" +

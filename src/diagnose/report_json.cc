@@ -36,12 +36,18 @@ json timeline_json(const TimelineEntry& entry) {
           {"subject", subject_json(entry.subject)},
           {"what", entry.what},
           {"place", entry.place},
-          {"repeats", entry.repeats}};
+          {"repeats", entry.repeats},
+          {"at_least", entry.at_least}};
 }
 
-}  // namespace
+json warning_json(const InputWarning& warning) {
+  return {{"file", warning.file},
+          {"what", warning.what},
+          {"left_out", warning.left_out},
+          {"may_matter", warning.may_matter}};
+}
 
-json report_json(const Diagnosis& diagnosis) {
+json diagnosis_json(const Diagnosis& diagnosis) {
   json object = {{"run", diagnosis.run},
                  {"folder", text_or_null(diagnosis.folder)},
                  {"files", diagnosis.files},
@@ -69,6 +75,20 @@ json report_json(const Diagnosis& diagnosis) {
   for (const TimelineEntry& entry : diagnosis.timeline)
     object["timeline"].push_back(timeline_json(entry));
   return object;
+}
+
+}  // namespace
+
+json report_json(const std::vector<Diagnosis>& diagnoses,
+                 const std::vector<InputWarning>& warnings) {
+  json left_out = json::array();
+  for (const InputWarning& warning : warnings) left_out.push_back(warning_json(warning));
+  json list = json::array();
+  for (const Diagnosis& diagnosis : diagnoses) {
+    list.push_back(diagnosis_json(diagnosis));
+    list.back()["warnings"] = left_out;
+  }
+  return list.size() == 1 ? list.front() : list;
 }
 
 }  // namespace faultline

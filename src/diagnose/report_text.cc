@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t label_columns = 11;
 constexpr std::size_t evidence_text_bytes = 240;
+constexpr std::size_t line_bytes_max = 16384;
 constexpr std::size_t evidence_shown_max = 6;
 
 /// Columns of valid UTF-8; wide characters count as one, which at worst wraps early or late.
@@ -22,7 +23,8 @@ class Page {
   explicit Page(const ReportStyle& style) : style_(style) {}
 
   /// A label, and text wrapped beside it.
-  void row(std::string_view label, std::string_view text) {
+  void row(std::string_view label, std::string_view raw) {
+    const std::string text = clean(raw);
     std::string line(label);
     line.resize(std::max(line.size() + 1, label_columns), ' ');
     const std::string indent(label_columns, ' ');
@@ -47,16 +49,19 @@ class Page {
   void verbatim(std::string_view label, std::string_view text) {
     std::string line(label);
     line.resize(std::max(line.size() + 1, label_columns), ' ');
-    text_ += line + std::string(text) + "\n";
+    text_ += line + clean(text) + "\n";
   }
   void headline(std::string_view text, const char* colour) {
-    text_ += style_.colour ? std::string("\033[") + colour + "m" + std::string(text) + "\033[0m\n"
-                           : std::string(text) + "\n";
+    text_ += style_.colour ? std::string("\033[") + colour + "m" + clean(text) + "\033[0m\n"
+                           : clean(text) + "\n";
   }
   void gap() { text_ += "\n"; }
   [[nodiscard]] std::string take() { return std::move(text_); }
 
  private:
+  /// A terminal obeys what stands in a log, if it is let.
+  static std::string clean(std::string_view text) { return printable(text, line_bytes_max); }
+
   const ReportStyle& style_;
   std::string text_;
 };
@@ -80,7 +85,10 @@ void add_headline(Page& page, const Diagnosis& diagnosis) {
       page.headline("NOTHING WRONG", bold_green);
       page.row("", "Nothing in what was read says that anything broke.");
       return;
-    case DiagnosisStatus::undecided: page.headline("UNDECIDED", bold_yellow); break;
+    case DiagnosisStatus::undecided:
+      page.headline("UNDECIDED", bold_yellow);
+      if (diagnosis.cause.empty()) page.row("", diagnosis.explanation);
+      break;
     case DiagnosisStatus::attributed:
       page.headline(diagnosis.summary + ": " + subject_words(diagnosis.subjects.front()), bold_red);
       break;
@@ -127,8 +135,10 @@ void add_timeline(Page& page, const Diagnosis& diagnosis) {
   std::string_view label = "time line";
   for (const TimelineEntry& entry : diagnosis.timeline) {
     const std::string at = entry.timed ? to_text(entry.at) : std::string(27, ' ');
-    const std::string more =
-        entry.repeats == 0 ? "" : " and " + std::to_string(entry.repeats) + " more like it";
+    const std::string more = entry.repeats == 0
+                                 ? ""
+                                 : " and " + std::string(entry.at_least ? "at least " : "") +
+                                       std::to_string(entry.repeats) + " more like it";
     const std::string_view mark = entry.role == TimelineRole::first_cause   ? "FIRST "
                                   : entry.role == TimelineRole::consequence ? "then  "
                                                                             : "      ";

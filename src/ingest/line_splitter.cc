@@ -83,7 +83,7 @@ void LineSplitter::feed(std::string_view bytes, std::uint64_t offset, const Sink
       keep(part);
       return;
     }
-    if (!unfinished_ && !any_nul && part.size() <= line_bytes_max) {
+    if (!unfinished_ && !any_nul && part.size() <= line_bytes_) {
       give(part, sink);  // the usual case: nothing is copied
     } else {
       keep(part);
@@ -98,7 +98,7 @@ void LineSplitter::keep(std::string_view bytes) {
   while (!bytes.empty()) {
     const auto nul = bytes.find('\0');
     const auto part = bytes.substr(0, nul);
-    const std::size_t room = line_bytes_max - partial_.size();
+    const std::size_t room = line_bytes_ - partial_.size();
     partial_.append(part.substr(0, room));
     line_dropped_ += part.size() - std::min(part.size(), room);
     bytes.remove_prefix(part.size());

@@ -68,7 +68,8 @@ class LogDecoder::Impl {
         engine_(std::move(database), counters),
         throttle_(limits),
         choice_(choice),
-        hints_{origin_.rank >= 0, origin_.nodes} {}
+        hints_{origin_.rank >= 0, origin_.nodes},
+        splitter_(limits.line_bytes) {}
 
   std::vector<Event> feed(std::string_view bytes, std::uint64_t offset, Instant now) {
     begin(now);
@@ -213,7 +214,9 @@ void LogDecoder::Impl::take_line(const Line& line) {
     if (prefix.body == 0 && head > 0) heads_.emplace(block_.entries().size(), driver_head_);
     if (prefix.body > 0 && last_was_driver_) driver_head_ = line.text.substr(0, head);
   }
-  block_.add(line.text, head, prefix.sequence.value_or(line.offset));
+  // A record's number is its place in the kernel's buffer; in a file that somebody saved it is not.
+  const bool saved = known(origin_.last_written);
+  block_.add(line.text, head, saved ? line.offset : prefix.sequence.value_or(line.offset));
   if (block_.text().size() >= block_bytes_max) scan_block();
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/counters.h"
 #include "base/time.h"
+#include "ingest/line_splitter.h"
 #include "ingest/signature_database.h"
 #include "model/event.h"
 
@@ -63,6 +64,8 @@ struct DecoderLimits {
   std::size_t events_per_minute_max = 200;
   /// Above it nothing: enough for one event of each rank of a large job.
   std::size_t pairs_per_minute_max = 4096;
+  /// What is kept of a line.
+  std::size_t line_bytes = line_bytes_max;
 };
 
 enum class LineChoice {

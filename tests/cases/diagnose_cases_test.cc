@@ -7,13 +7,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/text.h"
 #include "diagnose/diagnose.h"
+#include "diagnose/report.h"
 #include "tests/cases/detect_story.h"
+#include "tests/cases/json_schema.h"
 
 namespace faultline {
 namespace {
@@ -76,6 +79,12 @@ std::string content_of(const fs::path& path) {
   std::ostringstream bytes;
   bytes << stream.rdbuf();
   return bytes.str();
+}
+
+const nlohmann::json& report_schema() {
+  static const auto schema = nlohmann::json::parse(
+      content_of(fs::path(FAULTLINE_SOURCE_DIR) / "docs/diagnosis.schema.json"));
+  return schema;
 }
 
 /// Logs that lie beside the cases: a file, or all files below a folder.
@@ -153,7 +162,10 @@ class DiagnoseCases : public testing::TestWithParam<fs::path> {};
 TEST_P(DiagnoseCases, Holds) {
   const Case story = read_case(GetParam());
   std::string outcome, text;
-  for (const Diagnosis& diagnosis : diagnose_files(story.files)) {
+  const std::vector<Diagnosis> diagnoses = diagnose_files(story.files);
+  const nlohmann::json report = report_json(diagnoses, {});
+  EXPECT_EQ(schema_error(report_schema(), report, report_schema()), "");
+  for (const Diagnosis& diagnosis : diagnoses) {
     outcome += outcome_of(diagnosis);
     text += all_text(diagnosis);
   }

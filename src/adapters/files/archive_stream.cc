@@ -131,6 +131,10 @@ bool ArchiveStream::member_is_file() const {
          library_.entry_hardlink(member_) == nullptr;
 }
 
+bool ArchiveStream::member_is_folder() const {
+  return library_.entry_filetype(member_) == AE_IFDIR;
+}
+
 bool ArchiveStream::member_is_encrypted() const {
   return library_.entry_is_data_encrypted(member_) != 0;
 }

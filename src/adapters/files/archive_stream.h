@@ -31,6 +31,7 @@ class ArchiveStream {
   [[nodiscard]] std::uint64_t member_bytes() const;
   /// It has bytes of its own: no folder, link or device.
   [[nodiscard]] bool member_is_file() const;
+  [[nodiscard]] bool member_is_folder() const;
   [[nodiscard]] bool member_is_encrypted() const;
 
   /// Of the current member; at most 0 as libarchive has it.

@@ -61,8 +61,13 @@ class Walk {
   void add_file(const std::string& path, const struct stat& status, Found found,
                 const std::string& at);
   void add_link(const std::string& path);
-  void note(const std::string& path, std::string_view what,
-            std::string_view left_out = "all of it");
+  void note(const std::string& path, std::string_view what, std::string_view left_out = "all of it",
+            bool may_matter = true);
+  /// Named, but nothing that a run left behind.
+  void pass_over(const std::string& path, std::string_view what,
+                 std::string_view left_out = "all of it") {
+    note(path, what, left_out, false);
+  }
   bool seen_before(const struct stat& status) {
     return !seen_.emplace(status.st_dev, status.st_ino).second;
   }
@@ -76,15 +81,19 @@ class Walk {
   bool full_ = false;
 };
 
-void Walk::note(const std::string& path, std::string_view what, std::string_view left_out) {
-  warnings_.push_back({printable(path, name_bytes_max), std::string(what), std::string(left_out)});
+void Walk::note(const std::string& path, std::string_view what, std::string_view left_out,
+                bool may_matter) {
+  warnings_.push_back(
+      {printable(path, name_bytes_max), std::string(what), std::string(left_out), may_matter});
 }
 
 void Walk::add_named(const std::string& path) {
   struct stat status {};
   if (path == "-") {
     // Of a file that is redirected to it, the file's own name may be given too.
-    if (::fstat(0, &status) != 0) return note(path, "standard input is closed");
+    const bool closed = ::fstat(0, &status) != 0;
+    // Where it was closed, a library may have opened something of its own in its place.
+    if (closed || (status.st_mode & S_IFMT) == 0) return note(path, "standard input is closed");
     if (!seen_before(status)) add_file(path, status, Found::standard_input, path);
     return;
   }
@@ -97,7 +106,7 @@ void Walk::add_named(const std::string& path) {
     return;
   }
   if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
-    return note(path, kind_of(status.st_mode));
+    return pass_over(path, kind_of(status.st_mode));
   if (!seen_before(status)) add_file(path, status, Found::named, path);
 }
 
@@ -127,7 +136,7 @@ void Walk::add_entry(const std::string& path, int depth) {
     return note(path, fmt::format("cannot be found: {}", std::strerror(errno)));
   if (S_ISLNK(status.st_mode)) return add_link(path);
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
-    return note(path, kind_of(status.st_mode));
+    return pass_over(path, kind_of(status.st_mode));
   if (seen_before(status)) return;
   if (S_ISDIR(status.st_mode)) return add_folder(path, depth);
   add_file(path, status, Found::in_folder, path);
@@ -138,7 +147,8 @@ void Walk::add_entry(const std::string& path, int depth) {
 void Walk::add_link(const std::string& path) {
   std::error_code failed;
   const fs::path target = fs::canonical(path, failed);
-  if (failed == std::errc::too_many_symbolic_link_levels) return note(path, "is a link in a loop");
+  if (failed == std::errc::too_many_symbolic_link_levels)
+    return pass_over(path, "is a link in a loop");
   if (failed) return note(path, fmt::format("is a link to nothing: {}", failed.message()));
   const bool ours = std::any_of(named_.begin(), named_.end(), [&](const std::string& named) {
     return lies_in(target.string(), named);
@@ -155,7 +165,7 @@ void Walk::add_link(const std::string& path) {
   }
   const fs::path from = fs::canonical(fs::path(path).parent_path() / ".", failed);
   if (!failed && lies_in(from.string(), target.string()))
-    note(path, "is a link to a folder above it", "nothing: that folder is read already");
+    pass_over(path, "is a link to a folder above it", "nothing: that folder is read already");
 }
 
 void Walk::add_file(const std::string& path, const struct stat& status, Found found,

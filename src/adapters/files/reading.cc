@@ -11,8 +11,9 @@ constexpr std::size_t words_bytes_max = 300;  // of what a library says about ho
 
 }  // namespace
 
-void Reading::note(std::string_view file, std::string_view what, std::string_view left_out) const {
-  warn_({std::string(file), printable(what, words_bytes_max), std::string(left_out)});
+void Reading::note(std::string_view file, std::string_view what, std::string_view left_out,
+                   bool may_matter) const {
+  warn_({std::string(file), printable(what, words_bytes_max), std::string(left_out), may_matter});
 }
 
 Error Reading::broken(ErrorCode code, std::string_view layer, std::string_view what,

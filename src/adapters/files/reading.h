@@ -32,7 +32,8 @@ class Reading {
   /// The stream that is being visited: what breaks now is said of it.
   void now_at(std::string_view name) { now_at_ = name; }
 
-  void note(std::string_view file, std::string_view what, std::string_view left_out) const;
+  void note(std::string_view file, std::string_view what, std::string_view left_out,
+            bool may_matter = true) const;
   /// Names what is wrong with `layer` after the first `offset` bytes of it: once, where it is
   /// found. Whoever gets the error passes it on.
   [[nodiscard]] Error broken(ErrorCode code, std::string_view layer, std::string_view what,

@@ -118,13 +118,28 @@ class Unpacker {
 
   void members(InputReader& source, Packing packing, const std::string& name, int layers) {
     ArchiveStream archive(source, packing, name, reading_);
-    while (!reading_.exhausted()) {
-      reading_.now_at(name);
-      if (!archive.next()) return;
+    std::uint64_t others = 0;
+    std::string last;
+    while (!reading_.exhausted() && next_of(archive, name)) {
       if (const auto limit = reading_.add_member(); limit)
         return reading_.note(name, *limit, "what follows in it");
-      if (archive.member_is_file()) member(archive, name, layers);
+      if (archive.member_is_file()) {
+        last = archive.member_name();
+        member(archive, name, layers);
+      } else if (!archive.member_is_folder()) {
+        ++others;
+      }
     }
+    if (others > 0)
+      reading_.note(name, fmt::format("holds links or devices: {}", others), "those", false);
+    if (reading_.exhausted() && !last.empty())
+      reading_.note(name, "unpacks to too much",
+                    fmt::format("what follows {} in it", printable(last, name_bytes_max)));
+  }
+
+  bool next_of(ArchiveStream& archive, const std::string& name) {
+    reading_.now_at(name);
+    return archive.next();
   }
 
   void member(ArchiveStream& archive, const std::string& in, int layers) {
