@@ -10,7 +10,7 @@ namespace faultline {
 namespace {
 
 constexpr std::int64_t not_yet = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t counts_apart_max = 2;  // of ranks that play the same part
+constexpr std::int64_t counts_apart_max = 8;  // of ranks that play the same part
 
 /// When an operation was handed in, as its number among all of that rank. A trace tells exactly of
 /// the newest that is done and the first that are not; of others between what bounds.
@@ -46,19 +46,27 @@ std::int64_t progress(const Lane& lane) {
   return lane.pending.empty() ? -1 : lane.pending.front().seq - 1;
 }
 
-/// Play the same part, the lane `but_for` aside: they use the same kinds of lanes and have come
-/// about as far in each.
-bool alike(const KindLanes& one, const KindLanes& other, const LaneKind& but_for) {
+/// What was handed in last, as a measure of how far the program has come.
+std::int64_t handed_in(const Lane& lane) { return lane.last_seq; }
+
+/// The lane `but_for` aside they use the same kinds of lanes, and `count` of them is about the
+/// same.
+bool alike(const KindLanes& one, const KindLanes& other, const LaneKind& but_for,
+           std::int64_t (*count)(const Lane&)) {
   const auto agrees = [&](const auto& entry) {
     const auto& [kind, lane] = entry;
     if (kind == but_for) return true;
     const auto found = other.find(kind);
     if (found == other.end() || (found->second == nullptr) != (lane == nullptr)) return false;
-    return lane == nullptr ||
-           std::abs(progress(*lane) - progress(*found->second)) <= counts_apart_max;
+    return lane == nullptr || std::abs(count(*lane) - count(*found->second)) <= counts_apart_max;
   };
   const std::size_t own = one.size() - one.count(but_for);
   return own == other.size() - other.count(but_for) && std::all_of(one.begin(), one.end(), agrees);
+}
+
+/// They play the same part: their programs have come as far, or their GPUs have.
+bool alike(const KindLanes& one, const KindLanes& other, const LaneKind& but_for) {
+  return alike(one, other, but_for, handed_in) || alike(one, other, but_for, progress);
 }
 
 /// The lane of this kind, nullptr if there is none, or more than one.
@@ -127,17 +135,18 @@ int OperationOrder::votes(std::int32_t rank, const LaneKey& key, std::int64_t se
   const bool collectives = key.lane == "collective" && other_key.lane == "collective";
   const KindLanes& own = lanes_.at(rank);
   const bool comparable = *kind != *other_kind && lane_of(own, *other_kind) != nullptr;
-  int votes = 0;
+  int votes = 0, guesses = 0;
   for (const auto& [other, trace] : board_.traces()) {
     if (other == rank) continue;
     const Lane *missed = trace->lane(key), *their = trace->lane(other_key);
     if (collectives && missed != nullptr && their != nullptr) {
       votes += vote(missed, seq, their, instead);
     } else if (const KindLanes& lanes = lanes_.at(other); comparable && alike(lanes, own, *kind)) {
-      votes += vote(lane_of(lanes, *kind), seq, lane_of(lanes, *other_kind), instead);
+      guesses += vote(lane_of(lanes, *kind), seq, lane_of(lanes, *other_kind), instead);
     }
   }
-  return votes;
+  // Who plays the same part is a guess: one alone does not accuse.
+  return votes + (guesses == 1 ? 0 : guesses);
 }
 
 }  // namespace faultline
