@@ -44,10 +44,12 @@ void learn_job(JobFile& file, const Event& event) {
   }
 }
 
-/// Until when the event says that the run was there. What waits is there until its time-out is
-/// over, and the rank's output may say nothing with a time before it.
+/// Until when the event says that the run was there. A trace is written when somebody's time-out is
+/// over, and the output of its rank may say nothing with a time before that.
 Instant reach_of(const Event& event) {
-  if (event.kind != EventKind::operation_pending) return event.observed_at;
+  const bool recorded =
+      event.kind == EventKind::operation_pending || event.kind == EventKind::operation_completed;
+  if (!recorded) return event.observed_at;
   const auto timeout_ms =
       parse_number<std::int64_t>(event.field("timeout_ms")).value_or(timeout_ms_usual);
   const Duration waits = std::chrono::milliseconds{std::min(timeout_ms, timeout_ms_max)};

@@ -45,7 +45,7 @@ TEST(Runs, FilesFarApartInTimeAreTwo) {
             (Jobs{"unknown-1:1", "unknown-2:1"}));
 }
 
-TEST(Runs, ATraceReachesUntilTheTimeOutOfWhatItWaitsIn) {
+TEST(Runs, ATraceReachesUntilATimeOutIsOver) {
   Event waits = line("rank_0", seconds{0}, "unknown", 0);
   waits.source = EventSource::collective_trace;
   waits.kind = EventKind::operation_pending;
@@ -57,6 +57,8 @@ TEST(Runs, ATraceReachesUntilTheTimeOutOfWhatItWaitsIn) {
   waits.fields.erase("timeout_ms");
   EXPECT_EQ(jobs_of(split_runs({waits, log})), Jobs{"unknown:2"}) << "the longest default";
   waits.kind = EventKind::operation_completed;
+  EXPECT_EQ(jobs_of(split_runs({waits, log})), Jobs{"unknown:2"}) << "of one who is waited for";
+  waits.kind = EventKind::log_signature;
   EXPECT_EQ(jobs_of(split_runs({waits, log})), (Jobs{"unknown-1:1", "unknown-2:1"}));
 }
 
