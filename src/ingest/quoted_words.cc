@@ -41,14 +41,15 @@ bool is_denied_or_told(std::string_view before) {
 }
 
 /// The level of a logger, which is a word of its own in capitals. NCCL's INFO is no level of this
-/// kind: it reports there what came of an error.
+/// kind, as it reports there what came of an error, and NCCL_DEBUG=INFO is a setting.
 bool for_information(std::string_view before) {
   for (const std::string_view level : {"INFO", "DEBUG"}) {
     const auto start = before.find(level);
     if (start == std::string_view::npos) continue;
     const auto end = start + level.size();
-    const bool own_word = (start == 0 || !is_word(before[start - 1])) &&
-                          (end >= before.size() || !is_word(before[end]));
+    const char left = start == 0 ? ' ' : before[start - 1];
+    const bool own_word =
+        !is_word(left) && left != '=' && (end >= before.size() || !is_word(before[end]));
     if (own_word && !before.substr(0, start).ends_with("NCCL ")) return true;
   }
   return false;

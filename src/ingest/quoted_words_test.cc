@@ -49,6 +49,7 @@ TEST(QuotedWords, LevelsOfLoggers) {
   EXPECT_FALSE(quoted("ERROR - |CUDA error: x"));
   EXPECT_FALSE(quoted("n1:12:34 [3] NCCL INFO |NET/IB : mlx5_0:1 async fatal event"));
   EXPECT_FALSE(quoted("INFORMATION |CUDA error: x"));
+  EXPECT_FALSE(quoted("'NCCL_DEBUG=INFO python train.py' failed: |CUDA error: x"));
 }
 
 }  // namespace
