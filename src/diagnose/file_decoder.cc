@@ -206,7 +206,8 @@ std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile
     case ContentKind::kubernetes_yaml:
       return document(with_signatures(decode_kubernetes_yaml, databases), answer, counters);
     case ContentKind::empty:
-    case ContentKind::binary: break;
+    case ContentKind::binary:
+    case ContentKind::program: break;
   }
   return nullptr;
 }

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "ingest/content_forms.h"
+#include "ingest/text_cursor.h"
 
 namespace faultline {
 namespace {
@@ -107,7 +108,30 @@ std::string_view without_preamble(std::string_view text) {
   return text;
 }
 
+/// "import torch", "import torch.nn as nn, os".
+bool is_import(std::string_view line) {
+  if (line.starts_with("from ")) return line.find(" import ") != std::string_view::npos;
+  const auto names = [](char c) {
+    return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == ',' || c == ' ';
+  };
+  return line.starts_with("import ") && std::all_of(line.begin(), line.end(), names);
+}
+
+/// A script says who runs it; Python begins with what it imports or with a docstring, after
+/// remarks. Pasted together with what it printed, it is a job's log.
+bool is_program(const ContentLines& lines) {
+  const bool with_output = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    return line.starts_with("Traceback (most recent call last)");
+  });
+  if (lines.empty() || with_output) return false;
+  if (lines[0].starts_with("#!")) return true;
+  const auto code = std::find_if(lines.begin(), lines.end(),
+                                 [](std::string_view line) { return !line.starts_with('#'); });
+  return code != lines.end() && (is_import(*code) || code->starts_with("\"\"\""));
+}
+
 ContentKind text_kind(std::string_view text) {
+  if (is_program(lines_of(text))) return ContentKind::program;
   const auto answer = without_preamble(text);
   const auto start = answer.find_first_not_of(" \t\r\n\x1e");
   if (start == std::string_view::npos) return ContentKind::job_log;

@@ -13,6 +13,7 @@ namespace faultline {
 enum class ContentKind {
   empty,
   binary,      // nothing that we read: a checkpoint, a core dump
+  program,     // a script or a source: what it would print is no report
   job_log,     // also whatever text is none of the others
   kernel_log,  // also a syslog or a journal's text of all units: its lines say whose they are
   scheduler_log,
@@ -36,12 +37,13 @@ enum class ContentKind {
   kubernetes_json,
   kubernetes_yaml,
 };
-FAULTLINE_ENUM_NAMES(ContentKind, "empty", "binary", "job_log", "kernel_log", "scheduler_log",
-                     "journal_json", "journal_export", "dmesg_json", "nvidia_smi_text",
-                     "nvidia_smi_xml", "nvidia_bug_report", "ib_state", "flight_recorder_pickle",
-                     "flight_recorder_json", "nccl_inspector", "nccl_ras_json", "nccl_ras_text",
-                     "sacct_parsable", "sacct_json", "slurm_nodes_json", "scontrol_show",
-                     "sinfo_reasons", "kubernetes_json", "kubernetes_yaml");
+FAULTLINE_ENUM_NAMES(ContentKind, "empty", "binary", "program", "job_log", "kernel_log",
+                     "scheduler_log", "journal_json", "journal_export", "dmesg_json",
+                     "nvidia_smi_text", "nvidia_smi_xml", "nvidia_bug_report", "ib_state",
+                     "flight_recorder_pickle", "flight_recorder_json", "nccl_inspector",
+                     "nccl_ras_json", "nccl_ras_text", "sacct_parsable", "sacct_json",
+                     "slurm_nodes_json", "scontrol_show", "sinfo_reasons", "kubernetes_json",
+                     "kubernetes_yaml");
 
 /// utf8 also stands for whatever else spells ASCII as ASCII does.
 enum class TextEncoding { utf8, utf8_bom, utf16_le, utf16_be };
