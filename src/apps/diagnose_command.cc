@@ -166,9 +166,8 @@ void print_text(const std::vector<Diagnosis>& diagnoses) {
 
 /// Something was understood, if only that it holds nothing of note.
 bool was_read(const Gathered& gathered) {
-  return std::any_of(gathered.files.begin(), gathered.files.end(), [](const ReadFile& file) {
-    return file.kind != ContentKind::empty && file.kind != ContentKind::binary && !file.trouble;
-  });
+  return std::any_of(gathered.files.begin(), gathered.files.end(),
+                     [](const ReadFile& file) { return file.understood; });
 }
 
 }  // namespace

@@ -35,14 +35,19 @@ bool is_evictable(const Verdict& verdict, const Cause& cause) {
 std::string quoted_reason(const Cause& cause) { return "\"faultline: " + cause.id + "\""; }
 
 void add_node_commands(Advice& advice, const std::string& node, const Subject& subject,
-                       const Cause& cause, bool rebooted) {
-  advice.commands.push_back("scontrol update NodeName=" + node +
-                            " State=DRAIN Reason=" + quoted_reason(cause));
-  advice.commands.push_back("sbatch --exclude=" + node + " JOB_SCRIPT");
+                       const Cause& cause, const Circumstances& circumstances) {
+  const bool slurm = circumstances.manager == NodeManager::slurm;
+  if (slurm) {
+    advice.commands.push_back("scontrol update NodeName=" + node +
+                              " State=DRAIN Reason=" + quoted_reason(cause));
+    advice.commands.push_back("sbatch --exclude=" + node + " JOB_SCRIPT");
+  } else {
+    advice.commands.push_back("kubectl cordon " + node);
+  }
   if (cause.remedy == Remedy::reset_gpu && subject.kind == SubjectKind::gpu)
     advice.commands.push_back("ssh " + node + " nvidia-smi --gpu-reset -i " + subject.part +
                               "   # when the node is idle");
-  if (cause.remedy == Remedy::reboot_node && !rebooted)
+  if (cause.remedy == Remedy::reboot_node && !circumstances.rebooted && slurm)
     advice.commands.push_back("scontrol reboot ASAP nextstate=RESUME " + node);
 }
 
@@ -56,7 +61,7 @@ std::string where_to_find_node(const Verdict& verdict) {
 
 }  // namespace
 
-Advice advise(const Verdict& verdict, const Cause& cause, bool rebooted) {
+Advice advise(const Verdict& verdict, const Cause& cause, const Circumstances& circumstances) {
   Advice advice;
   advice.evict = is_evictable(verdict, cause);
   if (!advice.evict) {
@@ -67,8 +72,8 @@ Advice advise(const Verdict& verdict, const Cause& cause, bool rebooted) {
   }
   const std::string& node = verdict.subject.node;
   if (is_name(node)) {
-    add_node_commands(advice, node, verdict.subject, cause, rebooted);
-    if (rebooted)
+    add_node_commands(advice, node, verdict.subject, cause, circumstances);
+    if (circumstances.rebooted)
       advice.action =
           "The node was rebooted since: test it, and give it back if it passes. If not: ";
     advice.action += cause.next_step;

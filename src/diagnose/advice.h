@@ -15,7 +15,15 @@ struct Advice {
   std::vector<std::string> commands;
 };
 
-/// `rebooted`: the node was booted anew after what the verdict is about.
-Advice advise(const Verdict& verdict, const Cause& cause, bool rebooted);
+/// Who takes a node out of service.
+enum class NodeManager { slurm, kubernetes };
+
+struct Circumstances {
+  NodeManager manager = NodeManager::slurm;
+  /// The node was booted anew after what the verdict is about.
+  bool rebooted = false;
+};
+
+Advice advise(const Verdict& verdict, const Cause& cause, const Circumstances& circumstances);
 
 }  // namespace faultline

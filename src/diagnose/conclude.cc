@@ -178,7 +178,8 @@ bool rebooted_since(const Verdict& verdict, const Replay& replay) {
 }
 
 /// Several nodes can be lost at once, and a verdict has one subject.
-void add_other_nodes(Diagnosis& diagnosis, const Verdict& verdict, const Catalog& catalog) {
+void add_other_nodes(Diagnosis& diagnosis, const Verdict& verdict, NodeManager manager,
+                     const Catalog& catalog) {
   const Cause* cause = catalog.cause(verdict.cause);
   if (cause == nullptr || verdict.rule != "node_failed" ||
       verdict.subject.kind != SubjectKind::node)
@@ -190,14 +191,14 @@ void add_other_nodes(Diagnosis& diagnosis, const Verdict& verdict, const Catalog
     Verdict other = verdict;
     other.subject = line.subject;
     diagnosis.subjects.push_back(line.subject);
-    const Advice advice = advise(other, *cause, false);
+    const Advice advice = advise(other, *cause, {manager});
     diagnosis.commands.insert(diagnosis.commands.end(), advice.commands.begin(),
                               advice.commands.end());
   }
 }
 
 void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Replay& replay,
-                 const Catalog& catalog) {
+                 NodeManager manager, const Catalog& catalog) {
   const Cause* cause = catalog.cause(verdict.cause);
   diagnosis.status =
       is_unknown(verdict, catalog) ? DiagnosisStatus::undecided : DiagnosisStatus::attributed;
@@ -212,7 +213,7 @@ void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Replay& rep
       diagnosis.status == DiagnosisStatus::undecided ? CauseClass::unknown : cause->cause_class;
   diagnosis.summary = cause->summary;
   diagnosis.cases = cause->cases;
-  const Advice advice = advise(verdict, *cause, rebooted_since(verdict, replay));
+  const Advice advice = advise(verdict, *cause, {manager, rebooted_since(verdict, replay)});
   diagnosis.evict = advice.evict;
   diagnosis.action = advice.action;
   diagnosis.commands = advice.commands;
@@ -220,7 +221,8 @@ void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Replay& rep
 
 }  // namespace
 
-Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbers& lines) {
+Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbers& lines,
+                   NodeManager manager) {
   Diagnosis diagnosis;
   diagnosis.run =
       "job " + replay.attempt.job +
@@ -236,9 +238,9 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
     if (replay.failed) diagnosis.status = DiagnosisStatus::undecided;
     return diagnosis;
   }
-  add_verdict(diagnosis, verdicts.front(), replay, catalog);
+  add_verdict(diagnosis, verdicts.front(), replay, manager, catalog);
   add_timeline(diagnosis, verdicts.front(), replay, lines, catalog);
-  add_other_nodes(diagnosis, verdicts.front(), catalog);
+  add_other_nodes(diagnosis, verdicts.front(), manager, catalog);
   for (const Verdict& verdict : verdicts) {
     const bool same = verdict.id == verdicts.front().id || verdict.cause == diagnosis.cause;
     if (!same && diagnosis.also_seen.size() < also_seen_max)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "catalog/catalog.h"
+#include "diagnose/advice.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/replay.h"
 
@@ -15,6 +16,8 @@ namespace faultline {
 /// Line numbers of events in their files; those of sources without lines are not in it.
 using LineNumbers = std::map<EventId, std::uint64_t>;
 
-Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbers& lines);
+/// `manager` is whose commands are given.
+Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbers& lines,
+                   NodeManager manager);
 
 }  // namespace faultline

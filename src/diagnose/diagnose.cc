@@ -1,6 +1,7 @@
 #include "diagnose/diagnose.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "diagnose/replay.h"
 #include "diagnose/runs.h"
@@ -32,6 +33,20 @@ std::string common_folder(const std::vector<std::string>& files) {
   return slash == std::string_view::npos ? "" : std::string(common.substr(0, slash));
 }
 
+/// Kubernetes where its answers are among the files and none of Slurm's is.
+NodeManager manager_of(const std::vector<ReadFile>& files) {
+  const auto any = [&](std::initializer_list<ContentKind> kinds) {
+    return std::any_of(files.begin(), files.end(), [&](const ReadFile& file) {
+      return std::find(kinds.begin(), kinds.end(), file.kind) != kinds.end();
+    });
+  };
+  const bool kubernetes = any({ContentKind::kubernetes_json, ContentKind::kubernetes_yaml});
+  const bool slurm =
+      any({ContentKind::scheduler_log, ContentKind::sacct_parsable, ContentKind::sacct_json,
+           ContentKind::slurm_nodes_json, ContentKind::scontrol_show, ContentKind::sinfo_reasons});
+  return kubernetes && !slurm ? NodeManager::kubernetes : NodeManager::slurm;
+}
+
 /// Where something was not read, "nothing wrong" is more than anybody knows.
 void doubt(Diagnosis& diagnosis, const std::vector<InputWarning>& warnings) {
   if (diagnosis.status == DiagnosisStatus::attributed) return;
@@ -52,10 +67,11 @@ void doubt(Diagnosis& diagnosis, const std::vector<InputWarning>& warnings) {
 
 std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Instant now) {
   const Instant fallback = written_last(gathered, now);
+  const NodeManager manager = manager_of(gathered.files);
   std::vector<Diagnosis> diagnoses;
   for (Run& run : split_runs(std::move(gathered.events))) {
     const Replay replay = replay_run(catalog, run.attempt, std::move(run.events), fallback);
-    Diagnosis diagnosis = conclude(catalog, replay, gathered.lines);
+    Diagnosis diagnosis = conclude(catalog, replay, gathered.lines, manager);
     doubt(diagnosis, gathered.warnings);
     diagnosis.files = run.files.size();
     diagnosis.folder = common_folder(run.files);

@@ -6,9 +6,9 @@
 
 #include "base/text.h"
 #include "diagnose/file_decoder.h"
+#include "diagnose/losses.h"
 #include "diagnose/report.h"
 #include "diagnose/utf8_reader.h"
-#include "model/gap_reason.h"
 
 namespace faultline {
 namespace {
@@ -79,35 +79,6 @@ std::optional<Event> rank_seen(const InputFile& file, ContentKind kind) {
   return event;
 }
 
-/// What a decoder says that it could not keep of a log.
-class Gaps {
- public:
-  void add(const std::vector<Event>& events) {
-    for (const Event& event : events) {
-      if (event.kind != EventKind::source_gap) continue;
-      lines_[std::string(event.field("why"))] +=
-          parse_number<std::uint64_t>(event.field("lines")).value_or(1);
-    }
-  }
-  void warn_of(const std::string& file, const std::function<void(InputWarning)>& warn) const {
-    for (const auto& [why, count] : lines_) {
-      const std::string lines = std::to_string(count) + (count == 1 ? " line" : " lines");
-      if (why == to_text(GapReason::too_long))
-        warn({file,
-              "has " + lines + " of more than " + std::to_string(file_line_bytes_max >> 20U) +
-                  " MiB",
-              "what follows in them"});
-      if (why == to_text(GapReason::binary))
-        warn({file, "has NUL bytes in " + lines, "those bytes", false});
-      if (why == to_text(GapReason::flood))
-        warn({file, "says the same in " + lines + " more", "those lines", false});
-    }
-  }
-
- private:
-  std::map<std::string, std::uint64_t> lines_;
-};
-
 /// A pickle has none that anybody could go to.
 bool has_lines(ContentKind kind) { return kind != ContentKind::flight_recorder_pickle; }
 
@@ -123,7 +94,8 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
     return;
   }
   ReadFile seen{file, content_kind(head.substr(0, content_head_bytes)), bytes, 0};
-  const auto decoder = make_file_decoder(seen.kind, file, databases_, counters_, now_);
+  Counters counted;  // of this file alone
+  const auto decoder = make_file_decoder(seen.kind, file, databases_, counted, now_);
   if (decoder == nullptr) {
     if (seen.kind != ContentKind::empty)
       warn({file.name, "is of a kind that is not read: " + std::string(to_text(seen.kind)),
@@ -133,11 +105,11 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
   }
   if (auto rank = rank_seen(file, seen.kind)) gathered_.events.push_back(std::move(*rank));
   LineCounter counter;
-  Gaps gaps;
+  Losses losses;
   std::uint64_t offset = 0;
   const auto keep = [&](std::vector<Event> events, std::string_view chunk) {
     counter.number(events, chunk, offset, gathered_.lines);
-    gaps.add(events);
+    losses.add(events);
     seen.events += events.size();
     std::move(events.begin(), events.end(), std::back_inserter(gathered_.events));
   };
@@ -160,9 +132,11 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
     keep(std::move(last), {});
   }
   std::string trouble = decoder->trouble();
-  seen.trouble = !trouble.empty();
-  if (seen.trouble) warn({file.name, std::move(trouble), "what could not be understood"});
-  gaps.warn_of(file.name, [this](InputWarning warning) { warn(std::move(warning)); });
+  seen.understood = trouble.empty();
+  if (!seen.understood) warn({file.name, std::move(trouble), "what could not be understood"});
+  losses.add(counted.snapshot());
+  for (InputWarning& warning : losses.warnings(seen)) warn(std::move(warning));
+  for (const auto& [name, value] : counted.snapshot()) counters_.add(name, value);
   gathered_.files.push_back(std::move(seen));
 }
 

@@ -29,7 +29,7 @@ struct ReadFile {
   ContentKind kind = ContentKind::empty;
   std::uint64_t bytes = 0;
   std::size_t events = 0;
-  bool trouble = false;  // it is not what it began as: cut, damaged
+  bool understood = false;  // its kind is read, and it is what it began as
 };
 
 struct Gathered {
