@@ -176,18 +176,23 @@ std::map<std::string, std::uint64_t> last_successes(const std::vector<Event>& ev
   return last;
 }
 
+/// The scheduler's own word of why a run ended, where nothing else is known of it: a pod that was
+/// evicted.
+bool told_of_run(const Event& event, const Signature* signature, const Catalog& catalog) {
+  const bool of_named_run = event.source == EventSource::scheduler && event.attempt &&
+                            event.attempt->job != Subject::of_unnamed_job().attempt.job;
+  if (!of_named_run || signature == nullptr || signature->role != Role::root) return false;
+  const Cause* cause = catalog.cause(signature->cause);
+  return signature->strength == Strength::decisive && cause != nullptr && blames_no_node(*cause);
+}
+
 /// Says that something went wrong, whatever it is: a root, or what comes with the end of a job.
 bool says_failure(const Event& event, const Catalog& catalog) {
   if (event.kind == EventKind::operation_pending) return true;
   if (event.kind == EventKind::rank_exited) return event.field("exit_code") != "0";
   if (event.kind != EventKind::log_signature) return false;
   const Signature* signature = catalog.signature(event.signature);
-  // The scheduler's own word of a run that nothing else is known of: a pod that was evicted.
-  const bool told = event.source == EventSource::scheduler && event.attempt &&
-                    event.attempt->job != Subject::of_unnamed_job().attempt.job &&
-                    signature != nullptr && signature->role == Role::root &&
-                    signature->strength == Strength::decisive;
-  if (!of_job(event) && !told) return false;
+  if (!of_job(event) && !told_of_run(event, signature, catalog)) return false;
   return signature != nullptr && signature->role != Role::noise &&
          signature->use != SignatureUse::identity && signature->use != SignatureUse::clears;
 }
