@@ -308,9 +308,13 @@ static bool ranks_were_heard(const FailureCase& failure) {
 /// The rank that was killed, where its launcher tells its pid, or else the host that was short of
 /// memory. A job's own limit is nobody's place.
 static Subject place_of_kill(const Explanation& explanation, const FailureCase& failure) {
-  const std::string_view pid = explanation.evidence.front()->field("pid");
+  const Event* told = explanation.evidence.front();
+  const std::string_view pid = told->field("pid");
   for (const JobLine& line : failure.lines) {
-    if (line.rank >= 0 && !pid.empty() && line.fact->event.field("pid") == pid)
+    const bool says_itself =
+        &line.fact->event == told && line.signature->layer == Layer::application;
+    const bool same_process = !pid.empty() && line.fact->event.field("pid") == pid;
+    if (line.rank >= 0 && (says_itself || same_process))
       return Subject::of_rank(failure.attempt.id, line.rank, explanation.node);
   }
   if (explanation.cause->id == cause_id::out_of_memory_host && !explanation.node.empty())
@@ -344,9 +348,11 @@ std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
   explanation.sure = true;
   explanation.confidence = confidence::certain;
   add_all_lines(explanation, failure);
-  explanation.text = explanation.cause->summary +
-                     (explanation.node.empty() ? "" : " (on " + explanation.node + ")") +
-                     ". The kernel killed a process of the job; the node itself is not suspected.";
+  explanation.text =
+      explanation.cause->summary +
+      (explanation.node.empty() ? "" : " (on " + explanation.node + ")") +
+      ". A process of the job was killed for it, or was refused memory; the node itself "
+      "is not suspected.";
   return explanation;
 }
 
