@@ -10,6 +10,7 @@ namespace faultline {
 namespace {
 
 constexpr std::int64_t not_yet = std::numeric_limits<std::int64_t>::max();
+constexpr int asked_max = 64;                 // of thousands of ranks so many are enough
 constexpr std::int64_t counts_apart_max = 8;  // of ranks that play the same part
 
 /// When an operation was handed in, as its number among all of that rank. A trace tells exactly of
@@ -135,13 +136,16 @@ int OperationOrder::votes(std::int32_t rank, const LaneKey& key, std::int64_t se
   const bool collectives = key.lane == "collective" && other_key.lane == "collective";
   const KindLanes& own = lanes_.at(rank);
   const bool comparable = *kind != *other_kind && lane_of(own, *other_kind) != nullptr;
-  int votes = 0, guesses = 0;
+  int votes = 0, guesses = 0, asked = 0;
   for (const auto& [other, trace] : board_.traces()) {
+    if (asked == asked_max) break;
     if (other == rank) continue;
     const Lane *missed = trace->lane(key), *their = trace->lane(other_key);
     if (collectives && missed != nullptr && their != nullptr) {
+      ++asked;
       votes += vote(missed, seq, their, instead);
     } else if (const KindLanes& lanes = lanes_.at(other); comparable && alike(lanes, own, *kind)) {
+      ++asked;
       guesses += vote(lane_of(lanes, *kind), seq, lane_of(lanes, *other_kind), instead);
     }
   }
