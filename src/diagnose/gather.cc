@@ -79,6 +79,15 @@ std::optional<Event> rank_seen(const InputFile& file, ContentKind kind) {
   return event;
 }
 
+/// By its beginning; but a job that first prints its node's kernel log goes on with its own lines.
+ContentKind kind_of(std::string_view head) {
+  const ContentKind kind = content_kind(head.substr(0, content_head_bytes));
+  if (kind != ContentKind::kernel_log || head.size() <= content_head_bytes) return kind;
+  const std::string_view tail = head.substr(head.size() - content_head_bytes);
+  const ContentKind later = content_kind(tail.substr(tail.find('\n') + 1));
+  return later == ContentKind::job_log ? later : kind;
+}
+
 /// A pickle has none that anybody could go to.
 bool has_lines(ContentKind kind) { return kind != ContentKind::flight_recorder_pickle; }
 
@@ -93,7 +102,7 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
     warn({file.name, "is a page of faultline's own", "all of it", false});
     return;
   }
-  ReadFile seen{file, content_kind(head.substr(0, content_head_bytes)), bytes, 0};
+  ReadFile seen{file, kind_of(head), bytes, 0};
   Counters counted;  // of this file alone
   const auto decoder = make_file_decoder(seen.kind, file, databases_, counted, now_);
   if (decoder == nullptr) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "diagnose/rank_file_name.h"
 
 namespace faultline {
 namespace {
@@ -78,11 +79,24 @@ std::vector<JobFile> files_of(const std::vector<Event>& events) {
   return files;
 }
 
-/// One rank's output or trace, whatever folder it lies in.
+std::string name_of(const JobFile& file) {
+  return file.path.substr(file.folder.empty() ? 0 : file.folder.size() + 1);
+}
+
+/// One rank's output or trace, whatever run it is of: the end of its name, the rank, and which of
+/// the two it is.
 using RankFile = std::tuple<std::string, std::int32_t, bool>;
 
-RankFile rank_file(const JobFile& file) {
-  return {file.path.substr(file.folder.size()), *file.ranks.begin(), file.trace};
+/// What tells it from the same of another run.
+struct RankPlace {
+  std::string folder;
+  std::string stem;
+};
+
+std::pair<RankFile, RankPlace> rank_file(const JobFile& file) {
+  const std::int32_t rank = *file.ranks.begin();
+  RankFileName name = rank_file_name(name_of(file), rank);
+  return {{std::move(name.tail), rank, file.trace}, {file.folder, std::move(name.stem)}};
 }
 
 /// Files that are taken to be of one run so far.
@@ -91,12 +105,12 @@ struct Group {
   std::string job;
   Instant first, last;
   std::set<std::string> folders;
-  std::map<RankFile, std::string> folder_of_rank;  // the first that has it
+  std::map<RankFile, RankPlace> place_of_rank;  // the first that has it
 
   void add(const JobFile& file) {
     files.push_back(&file);
     folders.insert(file.folder);
-    if (file.ranks.size() == 1) folder_of_rank.emplace(rank_file(file), file.folder);
+    if (file.ranks.size() == 1) place_of_rank.insert(rank_file(file));
     if (job.empty()) job = file.job;
     if (!known(file.first)) return;
     first = known(first) ? std::min(first, file.first) : file.first;
@@ -109,11 +123,14 @@ bool apart_in_time(const Group& group, const JobFile& file) {
   return file.first - group.last > run_gap_min || group.first - file.last > run_gap_min;
 }
 
-/// The same rank's output in another folder: a copy of the layout, for another run.
+/// The same rank's output in another folder, or under another run's name: a copy of the layout, for
+/// another run.
 bool repeats_a_rank(const Group& group, const JobFile& file) {
   if (file.ranks.size() != 1) return false;
-  const auto other = group.folder_of_rank.find(rank_file(file));
-  return other != group.folder_of_rank.end() && other->second != file.folder;
+  const auto [key, place] = rank_file(file);
+  const auto other = group.place_of_rank.find(key);
+  return other != group.place_of_rank.end() &&
+         (other->second.folder != place.folder || name_other_runs(other->second.stem, place.stem));
 }
 
 bool fits(const Group& group, const JobFile& file) {
@@ -121,23 +138,64 @@ bool fits(const Group& group, const JobFile& file) {
   return !apart_in_time(group, file) && !repeats_a_rank(group, file);
 }
 
-/// How well a file fits: in a folder that is there already, then close in time.
-std::pair<bool, Duration> closeness(const Group& group, const JobFile& file) {
-  const bool folder = group.folders.contains(file.folder);
+/// Bytes of the longest beginning that the two have in common, as far as it ends a part of a path
+/// or, of names, anywhere.
+std::size_t common_folders(std::string_view a, std::string_view b) {
+  const auto same = static_cast<std::size_t>(
+      std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+  const bool whole = (same == a.size() || a[same] == '/') && (same == b.size() || b[same] == '/');
+  if (whole) return same;
+  const auto slash = a.substr(0, same).rfind('/');
+  return slash == std::string_view::npos ? 0 : slash;
+}
+
+std::size_t common_beginning(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+                                  a.begin());
+}
+
+/// How well a file fits: near in the tree of folders, then alike in name, then close in time.
+std::tuple<std::size_t, std::size_t, Duration> closeness(const Group& group, const JobFile& file) {
+  std::size_t folder = 0, name = 0;
+  for (const std::string& there : group.folders)
+    folder = std::max(folder, common_folders(there, file.folder));
+  for (const auto& [key, place] : group.place_of_rank)
+    name = std::max(name, common_beginning(place.stem, name_of(file)));
   Duration gap{0};
   if (known(group.first) && known(file.first))
     gap = std::max({Duration{0}, file.first - group.last, group.first - file.last});
-  return {folder, -gap};
+  return {folder, name, -gap};
+}
+
+/// Outputs and traces of ranks that are there twice.
+std::set<RankFile> copied_in(const std::vector<JobFile>& files) {
+  std::set<RankFile> copied;
+  Group all;
+  for (const JobFile& file : files) {
+    if (repeats_a_rank(all, file)) copied.insert(rank_file(file).first);
+    all.add(file);
+  }
+  return copied;
+}
+
+/// Those that say most come first: whose job, which rank. Then those that began earlier, so that
+/// files which follow each other in time stay together; those without times come last, where a run
+/// is known to put them to. Where a layout is there twice, what it shows of the runs comes before
+/// all that must be put to one of them, and what lies together comes together.
+void put_in_order(std::vector<JobFile>& files) {
+  const std::set<RankFile> copied = copied_in(files);
+  const auto key = [&](const JobFile& file) {
+    const bool one_rank = file.ranks.size() == 1;
+    const bool tells_runs_apart = one_rank && copied.contains(rank_file(file).first);
+    return std::tuple(file.job.empty(), !one_rank, !tells_runs_apart,
+                      copied.empty() ? std::string() : file.path, !known(file.first), file.first);
+  };
+  std::stable_sort(files.begin(), files.end(),
+                   [&](const JobFile& a, const JobFile& b) { return key(a) < key(b); });
 }
 
 std::vector<Group> groups_of(std::vector<JobFile>& files) {
-  // Those that say most come first; those without times last, where a run is known to put them to.
-  std::stable_sort(files.begin(), files.end(), [](const JobFile& a, const JobFile& b) {
-    const auto key = [](const JobFile& file) {
-      return std::tuple(file.job.empty(), !known(file.first), file.first);
-    };
-    return key(a) < key(b);
-  });
+  put_in_order(files);
   std::vector<Group> groups;
   for (const JobFile& file : files) {
     Group* best = nullptr;
@@ -148,6 +206,10 @@ std::vector<Group> groups_of(std::vector<JobFile>& files) {
     if (best == nullptr) best = &groups.emplace_back();
     best->add(file);
   }
+  // Runs that nobody names are counted as they followed each other.
+  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+    return std::tuple(!known(a.first), a.first) < std::tuple(!known(b.first), b.first);
+  });
   return groups;
 }
 

@@ -77,6 +77,30 @@ TEST(Runs, TheSameRankInAnotherFolderIsAnotherRun) {
   EXPECT_EQ(jobs_of(runs), (Jobs{"unknown-1:2", "unknown-2:2"}));
 }
 
+TEST(Runs, TheSameRankUnderAnotherRunsNameIsAnotherRun) {
+  const auto runs = split_runs({line("kill-rank0.log", seconds{0}, "unknown", 0),
+                                line("kill-rank1.log", seconds{1}, "unknown", 1),
+                                line("hang-rank0.log", seconds{2}, "unknown", 0),
+                                line("hang-rank1.log", seconds{3}, "unknown", 1),
+                                line("hang-torchrun.txt", seconds{4})});
+  EXPECT_EQ(jobs_of(runs), (Jobs{"unknown-1:2", "unknown-2:3"}));
+}
+
+TEST(Runs, WhatLiesBesideARunIsItsOwnHoweverCloseAnotherIsInTime) {
+  const auto runs = split_runs({line("a/rank0.log", seconds{10}, "unknown", 0),
+                                line("b/rank0.log", seconds{20}, "unknown", 0),
+                                line("b/torchrun.txt", seconds{10}),
+                                line("a/traces/rank_0", seconds{21}, "unknown", 0)});
+  ASSERT_EQ(jobs_of(runs), (Jobs{"unknown-1:2", "unknown-2:2"}));
+  EXPECT_EQ(runs[0].files, (std::vector<std::string>{"a/rank0.log", "a/traces/rank_0"}));
+}
+
+TEST(Runs, LocalRanksOfTwoHostsAreOneRun) {
+  const auto runs = split_runs({line("n1-rank0.log", seconds{0}, "unknown", 0),
+                                line("n2-rank0.log", seconds{1}, "unknown", 0)});
+  EXPECT_EQ(jobs_of(runs), Jobs{"unknown:2"});
+}
+
 TEST(Runs, OutputAndErrorsOfARankAreOneRun) {
   const auto runs = split_runs(
       {line("rank0.out", seconds{0}, "unknown", 0), line("rank0.err", seconds{2}, "unknown", 0)});

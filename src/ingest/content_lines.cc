@@ -2,6 +2,7 @@
 // daemon's or Slurm's line counts for it, and a log is theirs when hardly any line is not.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 #include "base/contains.h"
@@ -84,9 +85,17 @@ Voice voice_of(std::string_view line) {
   return is_dmesg_line(prefix) || starts_with_any(line, bare) ? Voice::system : Voice::other;
 }
 
+/// Of a daemon's or a job's line in a syslog; "" for the kernel's and for lines without a head.
+std::string_view writer_of(std::string_view line) {
+  const LinePrefix prefix = parse_system_prefix(line);
+  return is_syslog_line(prefix, line) && prefix.program != "kernel" ? prefix.program
+                                                                    : std::string_view();
+}
+
 struct Tally {
   std::size_t lines = 0;
   std::size_t system = 0;
+  std::map<std::string_view, std::size_t> writers;  // of those
   std::size_t scheduler = 0;
   std::size_t program = 0;
   std::size_t job = 0;
@@ -100,6 +109,7 @@ Tally tally_of(const ContentLines& lines) {
     const Voice voice = goes_on ? before : voice_of(line);
     ++tally.lines;
     tally.system += voice == Voice::system ? 1 : 0;
+    if (voice == Voice::system && !goes_on) ++tally.writers[writer_of(line)];
     tally.scheduler += voice == Voice::scheduler ? 1 : 0;
     tally.program += voice == Voice::program ? 1 : 0;
     tally.job += voice == Voice::job ? 1 : 0;
@@ -111,6 +121,14 @@ Tally tally_of(const ContentLines& lines) {
 /// Four in five: stack traces and wrapped lines have no head.
 bool most(std::size_t part, std::size_t whole) { return part * 5 >= whole * 4; }
 
+/// One unit's output in the journal's form, without a line of the kernel's: a job that runs as a
+/// service, whatever its program is called.
+bool is_one_service(const Tally& tally) {
+  if (tally.writers.contains({})) return false;
+  return std::any_of(tally.writers.begin(), tally.writers.end(),
+                     [&](const auto& writer) { return most(writer.second, tally.lines); });
+}
+
 }  // namespace
 
 ContentKind line_log_kind(const ContentLines& lines) {
@@ -118,7 +136,8 @@ ContentKind line_log_kind(const ContentLines& lines) {
   if (tally.lines == 0) return ContentKind::job_log;
   if (most(tally.scheduler, tally.lines)) return ContentKind::scheduler_log;
   // Whatever else a job prints, be it a whole kernel log, its output is no kernel's.
-  if (tally.job > 0 || most(tally.program, tally.lines)) return ContentKind::job_log;
+  if (tally.job > 0 || most(tally.program, tally.lines) || is_one_service(tally))
+    return ContentKind::job_log;
   return most(tally.system + tally.scheduler + tally.program, tally.lines) ? ContentKind::kernel_log
                                                                            : ContentKind::job_log;
 }
