@@ -15,6 +15,7 @@ namespace faultline {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 
 class DiagnoseCommandTest : public testing::Test {
  protected:
@@ -88,6 +89,21 @@ TEST_F(DiagnoseCommandTest, NothingWrongIsNotSaidOfWhatWasReadInPart) {
   EXPECT_EQ(run({log, write("loss.png", std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16))}), 0)
       << out_;
   EXPECT_TRUE(said("loss.png")) << err_;
+}
+
+TEST_F(DiagnoseCommandTest, APickleThatIsNamedLikeADumpAndIsNoneMayMatter) {
+  const std::string log = write("healthy.log", healthy);
+  const std::string calls =
+      "\x80\x02"
+      "cos\nsystem\nX\x04\0\0\0true\x85R."s;
+  EXPECT_EQ(run({log, write("nccl_trace_rank_3", calls)}), 3) << out_;
+  EXPECT_TRUE(said("nccl_trace_rank_3")) << err_;
+  EXPECT_EQ(run({log, write("vocabulary.pkl", calls)}), 0) << out_;
+  EXPECT_TRUE(said("vocabulary.pkl")) << err_;
+  const std::string checkpoint =
+      "\x80\x02\x8a\nl\xfc\x9c"
+      "F\xf9 j\xa8P\x19."s;
+  EXPECT_EQ(run({log, write("model_rank_3", checkpoint)}), 0) << out_;
 }
 
 TEST_F(DiagnoseCommandTest, ALongLineIsReadToItsEnd) {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "diagnose/file_decoder.h"
 #include "diagnose/losses.h"
+#include "diagnose/name_hint.h"
 #include "diagnose/report.h"
 #include "diagnose/utf8_reader.h"
 
@@ -79,9 +80,20 @@ std::optional<Event> rank_seen(const InputFile& file, ContentKind kind) {
   return event;
 }
 
+/// Protocol 2 to 5, and no checkpoint as PyTorch wrote them before 1.6.
+bool is_pickle(std::string_view head) {
+  constexpr std::string_view checkpoint = "\x80\x02\x8a\nl\xfc\x9c";
+  return head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5 &&
+         !head.starts_with(checkpoint);
+}
+
 /// By its beginning; but a job that first prints its node's kernel log goes on with its own lines.
-ContentKind kind_of(std::string_view head) {
+/// What is a pickle and named like a rank's dump may be one that is damaged, or that was made to do
+/// harm: its decoder says so.
+ContentKind kind_of(std::string_view head, const std::string& name) {
   const ContentKind kind = content_kind(head.substr(0, content_head_bytes));
+  if (is_pickle(head) && kind != ContentKind::flight_recorder_pickle)
+    return trailing_rank(name) >= 0 ? ContentKind::flight_recorder_pickle : ContentKind::binary;
   if (kind != ContentKind::kernel_log || head.size() <= content_head_bytes) return kind;
   const std::string_view tail = head.substr(head.size() - content_head_bytes);
   const ContentKind later = content_kind(tail.substr(tail.find('\n') + 1));
@@ -102,7 +114,7 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
     warn({file.name, "is a page of faultline's own", "all of it", false});
     return;
   }
-  ReadFile seen{file, kind_of(head), bytes, 0};
+  ReadFile seen{file, kind_of(head, file.name), bytes, 0};
   Counters counted;  // of this file alone
   const auto decoder = make_file_decoder(seen.kind, file, databases_, counted, now_);
   if (decoder == nullptr) {
