@@ -53,6 +53,8 @@ bool is_table_row(const Event& event) {
 
 bool LauncherTable::take(Event& event) {
   const auto name = event.field("field");
+  failed_.clear();
+  label_ = event.field("rank");
   if (name == "time") entry_.clear();  // the first row of an entry
   const bool last = name == "traceback" || name == "msg";
   // "msg: ..." is what any program may print.
@@ -60,6 +62,7 @@ bool LauncherTable::take(Event& event) {
     read_row(name, event.field("value"), entry_);
     return true;
   }
+  if (event.field("value").starts_with(traceback_head)) keep_place();
   for (auto& [key, value] : std::exchange(entry_, {})) {
     if (event.fields.size() < event_fields_max)
       event.fields.insert_or_assign(key, std::move(value));
@@ -68,9 +71,9 @@ bool LauncherTable::take(Event& event) {
   return false;
 }
 
-std::string table_time(const Event& event) {
+std::string told_time(const Event& event) {
   std::string time(event.field("time"));
-  if (time.size() != time_bytes || time[10] != '_') return {};
+  if (time.size() != time_bytes || (time[10] != '_' && time[10] != 'T')) return {};
   time[10] = 'T';
   return time;
 }

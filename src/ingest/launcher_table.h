@@ -31,9 +31,9 @@ class LauncherTable {
 /// True if the event is a row of such a table.
 bool is_table_row(const Event& event);
 
-/// "2026-11-29_19:50:25", when the launcher saw a worker fail, as other times are written:
-/// "2026-11-29T19:50:25"; "" if the event says none. Every agent prints a table of its own node, so
-/// that these times alone put the tables of a job in order.
-std::string table_time(const Event& event);
+/// When it happened by the event's own words, "2026-11-29_19:50:25" of a table or slurmstepd's
+/// "2026-11-29T19:50:25", in the second form; "" if they say none. Every agent prints a table of
+/// its own node, so that these times alone put the tables of a job in order.
+std::string told_time(const Event& event);
 
 }  // namespace faultline

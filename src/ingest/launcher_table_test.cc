@@ -81,10 +81,10 @@ TEST(LauncherTable, PyTorch19EndsAnEntryWithItsMessage) {
 TEST(LauncherTable, ItsTimeIsSpeltAsOthersAre) {
   Event event;
   event.fields = {{"time", "2026-11-29_19:50:25"}};
-  EXPECT_EQ(table_time(event), "2026-11-29T19:50:25");
+  EXPECT_EQ(told_time(event), "2026-11-29T19:50:25");
   event.fields = {{"time", "2026-11-29 19:50:25"}};
-  EXPECT_EQ(table_time(event), "");
-  EXPECT_EQ(table_time(Event{}), "");
+  EXPECT_EQ(told_time(event), "");
+  EXPECT_EQ(told_time(Event{}), "");
 }
 
 TEST(LauncherTable, OddRowsAreHarmless) {

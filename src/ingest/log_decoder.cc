@@ -115,7 +115,7 @@ class LogDecoder::Impl {
 
   Event make_event(const Hit& hit, const LinePrefix& prefix, const std::string& text);
   void add_time(const LinePrefix& prefix, Event& event);
-  void date_row(Event& event);
+  void date_by_words(Event& event);
   void add_gpu(Event& event, const Signature& signature, std::uint64_t line);
   void report_gap(GapReason why, std::uint64_t lines, std::uint64_t bytes);
   void report_count(GapCount& count, std::uint64_t lines, std::uint64_t bytes, bool at_once);
@@ -285,9 +285,10 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
   if (kernel()) add_gpu(event, *hit.signature, line);
   if (is_table_row(event)) {
     if (table_.take(event)) return;
-    date_row(event);
+    date_by_words(event);
   } else {
     table_.pass(body);
+    if (!known(event.observed_at)) date_by_words(event);
   }
   const bool starts_sxid = kernel() && body.find("SXid (") != std::string_view::npos;
   const std::size_t events_before = events_.size();
@@ -407,9 +408,9 @@ void LogDecoder::Impl::add_time(const LinePrefix& prefix, Event& event) {
 }
 
 /// The time in a row of a launcher's table is when the worker failed, not when the table was
-/// printed.
-void LogDecoder::Impl::date_row(Event& event) {
-  const std::string time = table_time(event);
+/// printed; that in "CANCELLED AT ..." is the only one which its line has.
+void LogDecoder::Impl::date_by_words(Event& event) {
+  const std::string time = told_time(event);
   if (time.empty()) return;
   LinePrefix dated;
   dated.time_form = TimeForm::iso;
