@@ -11,7 +11,9 @@ namespace {
 /// The second is that of PyTorch 1.9.
 constexpr std::string_view first_failure_titles[] = {"Root Cause (first observed failure):",
                                                      "Root Cause:"};
-constexpr std::size_t time_bytes = 19;  // "2026-11-29_19:50:25"
+constexpr std::string_view traceback_head = "Traceback (most recent call last):";
+constexpr std::string_view traceback_indent = "  ";  // of every line that the row goes on with
+constexpr std::size_t time_bytes = 19;               // "2026-11-29_19:50:25"
 
 /// The number at the start of `text`, with its sign; "" if there is none.
 std::string number_at_start(std::string_view text) {
@@ -71,6 +73,19 @@ bool LauncherTable::take(Event& event) {
   return false;
 }
 
+void LauncherTable::keep_place() {
+  for (const std::string_view name : {"rank", "local_rank", "host"}) {
+    const auto value = entry_.find(std::string(name));
+    if (value != entry_.end()) failed_.insert(*value);
+  }
+}
+
+void LauncherTable::place(std::string_view body, Event& event) {
+  if (failed_.empty() || event.field("rank") != label_) return;
+  if (!body.starts_with(traceback_indent)) return failed_.clear();
+  for (const auto& [name, value] : failed_) set(event.fields, name, value);
+}
+
 std::string told_time(const Event& event) {
   std::string time(event.field("time"));
   if (time.size() != time_bytes || (time[10] != '_' && time[10] != 'T')) return {};
@@ -84,6 +99,7 @@ void LauncherTable::pass(std::string_view body) {
     if (!title.ends_with(first_failure)) continue;
     next_is_first_ = true;
     entry_.clear();
+    failed_.clear();
   }
 }
 

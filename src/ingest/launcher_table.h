@@ -23,8 +23,16 @@ class LauncherTable {
   /// For every other line that hit.
   void pass(std::string_view body);
 
+  /// Gives a line of the traceback that the last row began the `rank`, `local_rank` and `host` of
+  /// its entry. To be called for lines that `pass` has seen.
+  void place(std::string_view body, Event& event);
+
  private:
+  void keep_place();
+
   Fields entry_;
+  Fields failed_;      // whose traceback follows
+  std::string label_;  // the rank that stands before the table's lines, as srun -l puts it there
   bool next_is_first_ = false;
 };
 

@@ -62,6 +62,61 @@ TEST(LauncherTable, OnlyTheEntryBelowTheTitleIsTheFirstFailure) {
   EXPECT_EQ(told(table, {{"rank", "1"}}), (Fields{{"rank", "1"}})) << "not its title";
 }
 
+Event line_of(const std::string& label) {
+  Event event;
+  if (!label.empty()) event.fields = {{"rank", label}};
+  return event;
+}
+
+/// After an entry of rank 12 on n1, printed by a task whose lines begin with `label`.
+LauncherTable with_traceback(const std::string& label, const std::string& last) {
+  LauncherTable table;
+  for (const auto& [field, value] :
+       {std::pair{"rank", "12 (local_rank: 4)"}, std::pair{"host", "n1"},
+        std::pair{"traceback", last.c_str()}}) {
+    Event event = row(field, value);
+    if (!label.empty()) event.fields["rank"] = label;
+    table.take(event);
+  }
+  return table;
+}
+
+const std::string head = "Traceback (most recent call last):";
+
+TEST(LauncherTable, ATracebackIsOfTheRankOfItsEntry) {
+  LauncherTable table = with_traceback("1", head);
+  Event other = line_of("0"), error = line_of("1");
+  table.place("step 3", other);
+  EXPECT_EQ(other.field("rank"), "0") << "of another task";
+  table.place("  ValueError: x", error);
+  EXPECT_EQ(error.fields, (Fields{{"rank", "12"}, {"local_rank", "4"}, {"host", "n1"}}));
+}
+
+TEST(LauncherTable, WhatFollowsATracebackIsNotOfItsRank) {
+  LauncherTable table = with_traceback("", head);
+  for (const std::string_view body : {"ValueError: x", "  ValueError: y"}) {
+    Event event = line_of("");
+    table.place(body, event);
+    EXPECT_EQ(event.fields, Fields{}) << body;
+  }
+  LauncherTable without = with_traceback("", "To enable traceback see: https://pytorch.org");
+  Event event = line_of("");
+  without.place("  ValueError: x", event);
+  EXPECT_EQ(event.fields, Fields{});
+}
+
+TEST(LauncherTable, ATitleOrARowEndsATraceback) {
+  LauncherTable titled = with_traceback("", head), next = with_traceback("", head);
+  titled.pass("Root Cause (first observed failure):");
+  Event first_row = row("time", "2026-11-29_19:50:25");
+  next.take(first_row);
+  for (LauncherTable* table : {&titled, &next}) {
+    Event event = line_of("");
+    table->place("  ValueError: x", event);
+    EXPECT_EQ(event.fields, Fields{});
+  }
+}
+
 TEST(LauncherTable, PyTorch19EndsAnEntryWithItsMessage) {
   LauncherTable table;
   table.pass("Root Cause:");

@@ -288,6 +288,7 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
     date_by_words(event);
   } else {
     table_.pass(body);
+    table_.place(body, event);
     if (!known(event.observed_at)) date_by_words(event);
   }
   const bool starts_sxid = kernel() && body.find("SXid (") != std::string_view::npos;
