@@ -25,8 +25,15 @@ std::map<std::int32_t, const JobLine*> first_errors(const FailureCase& failure) 
   return first;
 }
 
+/// That two ranks raised an exception which no signature knows makes them no more alike than its
+/// type does.
+bool same_kind(const Event& a, const Event& b) {
+  if (a.signature != b.signature) return false;
+  return a.signature != exception_signature || a.field("exception") == b.field("exception");
+}
+
 bool same_failure(const JobLine& a, const JobLine& b) {
-  return a.fact->event.signature == b.fact->event.signature ||
+  return same_kind(a.fact->event, b.fact->event) ||
          normalised(a.fact->event.raw.text) == normalised(b.fact->event.raw.text);
 }
 
