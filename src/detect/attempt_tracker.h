@@ -47,6 +47,9 @@ struct AttemptRecord {
   [[nodiscard]] std::set<std::int32_t> world() const;
 };
 
+/// Of attempt_started, "1": `nodes` are those that the job's lines name, and no allocation.
+inline constexpr std::string_view nodes_heard_field = "nodes_heard";
+
 /// The attempt that an event belongs to, if it says so.
 std::optional<AttemptId> attempt_of(const Event& event);
 

@@ -241,7 +241,8 @@ void add_attempt(Replay& replay, const Catalog& catalog) {
   if (!tells(events, EventKind::attempt_started, replay.attempt)) {
     events.insert(events.begin(), attempt_event(EventKind::attempt_started, replay.attempt,
                                                 events.front().received_at,
-                                                {{"nodes", nodes_of(events, catalog)}}));
+                                                {{"nodes", nodes_of(events, catalog)},
+                                                 {std::string(nodes_heard_field), "1"}}));
   }
   if (!replay.failed || tells(events, EventKind::attempt_ended, replay.attempt)) return;
   const auto after =
