@@ -14,7 +14,9 @@ void read_nodes(const Event& event, AttemptRecord& record) {
   const std::string_view list = event.field("nodes");
   if (list.empty()) return;
   auto nodes = expand_hostlist(list, attempt_nodes_max);
-  if (nodes) record.nodes = std::move(nodes.value());
+  if (!nodes) return;
+  record.nodes = std::move(nodes.value());
+  record.nodes_heard = event.field(nodes_heard_field) == "1";
 }
 
 void read_start(const Event& event, AttemptRecord& record) {

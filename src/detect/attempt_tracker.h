@@ -29,6 +29,7 @@ struct AttemptRecord {
   Instant started_at;   // by the scheduler's word; unknown without it
   EventId start_event;  // where it says so
   std::vector<std::string> nodes;
+  bool nodes_heard = false;     // nobody told `nodes`: lines name them, and there may be more
   std::int32_t world_size = 0;  // 0 if nobody has told
   std::map<std::int32_t, RankPlace> ranks;
   std::map<std::int32_t, Fact> failed_ranks;  // first exit with an error of each rank

@@ -185,10 +185,10 @@ const std::string* node_said_lost(const JobLine& line, const FailureCase& failur
 }
 
 /// The lost node as the scheduler shows it, where need be with the help of `said`, what a line
-/// says; "" if it does not.
+/// says; "" if it does not. The only node that was heard of may be one that survived.
 std::string node_shown_lost(const std::string& said, const FailureCase& failure) {
   const auto& nodes = failure.attempt.nodes;
-  if (nodes.size() == 1) return nodes.front();
+  if (nodes.size() == 1 && !failure.attempt.nodes_heard) return nodes.front();
   if (failure.down.size() == 1) return failure.down.front();
   return contains(failure.down, said) ? said : "";
 }
@@ -236,7 +236,7 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
     explanation.subject = Subject::of_attempt(failure.attempt.id);
     explanation.text = "A node of the attempt failed; which one is not known here.";
     explanation.missing.push_back(
-        "the scheduler's record of the failed node (sacct field FailedNode)");
+        "the scheduler's record of the failed node (slurmctld's log, or sacct field FailedNode)");
   } else {
     explanation.subject = Subject::of_node(explanation.node);
     const bool several = all_said.size() > 1 && contains(all_said, explanation.node);
