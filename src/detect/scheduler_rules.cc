@@ -9,11 +9,11 @@
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
+#include "detect/memory_kill.h"
 
 namespace faultline {
 namespace {
 
-constexpr std::array memory_causes = {cause_id::out_of_memory_cgroup, cause_id::out_of_memory_host};
 constexpr std::array limit_causes = {cause_id::time_limit, cause_id::preempted};
 constexpr std::size_t quoted_bytes_max = 200;
 constexpr std::array order_causes = {cause_id::cancelled, cause_id::requeued};
@@ -100,51 +100,8 @@ std::optional<Explanation> by_words(const FailureCase& failure) {
   return std::nullopt;
 }
 
-bool plain_number(std::string_view job) {
-  return !job.empty() && job.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-bool was_killed(const FailureCase& failure) {
-  const auto& ranks = failure.attempt.failed_ranks;
-  return signal_of(failure.failing.event) == SIGKILL ||
-         std::any_of(ranks.begin(), ranks.end(),
-                     [](const auto& exit) { return signal_of(exit.second.event) == SIGKILL; }) ||
-         std::any_of(failure.lines.begin(), failure.lines.end(),
-                     [](const JobLine& line) { return signal_of(line.fact->event) == SIGKILL; });
-}
-
-/// Did the out-of-memory killer take a process of this job? A control group names the job, but
-/// array tasks and parts of heterogeneous jobs have numbers there that differ from their names;
-/// then a death by SIGKILL must agree.
-bool killed_this_job(const Subject& victim, const FailureCase& failure) {
-  const std::string& job = victim.attempt.job;
-  if (victim.kind == SubjectKind::attempt) return victim.attempt == failure.attempt.id;
-  if (job == failure.attempt.id.job) return true;
-  if (plain_number(job) && plain_number(failure.attempt.id.job)) return false;
-  return was_killed(failure);
-}
-
-/// Kernel lines about a job that ran out of memory, on a node of the attempt.
-const KernelFault* memory_fault(const FailureCase& failure, std::string& node) {
-  for (const NodeFaults& faults : failure.nodes) {
-    for (const KernelFault& fault : faults.faults) {
-      if (!contains(memory_causes, fault.cause->id)) continue;
-      if (!killed_this_job(fault.subject, failure)) continue;
-      node = faults.node;
-      return &fault;
-    }
-  }
-  return nullptr;
-}
-
 void add_all_lines(Explanation& explanation, const FailureCase& failure) {
   for (const JobLine& line : failure.lines) explanation.consequences.push_back(&line.fact->event);
-}
-
-/// The number of the signal, also where a shell says it in words.
-int signal_in(const JobLine& line) {
-  const int signal = signal_of(line.fact->event);
-  return signal == 0 && line.cause->id == cause_id::sigkill ? SIGKILL : signal;
 }
 
 /// The launcher's line about a worker that died by `signal`, or a rank's exit.
@@ -324,13 +281,14 @@ static Subject place_of_kill(const Explanation& explanation, const FailureCase& 
 
 std::optional<Explanation> rule_out_of_memory(const FailureCase& failure) {
   Explanation explanation;
-  const auto line = std::find_if(
-      failure.lines.begin(), failure.lines.end(),
-      [](const JobLine& job) { return contains(memory_causes, job.cause->id) && is_root(job); });
-  if (const KernelFault* fault = memory_fault(failure, explanation.node)) {
-    explanation.cause = fault->cause;
-    explanation.since = fault->since();
-    for (const Fact* fact : fault->evidence) explanation.evidence.push_back(&fact->event);
+  const auto line =
+      std::find_if(failure.lines.begin(), failure.lines.end(),
+                   [](const JobLine& job) { return concerns_memory(*job.cause) && is_root(job); });
+  if (const auto kill = memory_kill_of(failure)) {
+    explanation.node = kill->node;
+    explanation.cause = kill->fault->cause;
+    explanation.since = kill->fault->since();
+    for (const Fact* fact : kill->fault->evidence) explanation.evidence.push_back(&fact->event);
   } else if (line != failure.lines.end()) {
     explanation.cause = line->cause;
     explanation.since = line->fact->at;

@@ -10,6 +10,7 @@
 #include "detect/detectors.h"
 #include "detect/event_window.h"
 #include "detect/failure_case.h"
+#include "detect/node_pattern.h"
 #include "diagnose/clock_skew.h"
 #include "diagnose/runs.h"
 #include "model/names.h"
@@ -77,17 +78,6 @@ Instant place_in_time(std::vector<Event>& events, Instant fallback) {
   std::stable_sort(events.begin(), events.end(),
                    [](const Event& a, const Event& b) { return a.received_at < b.received_at; });
   return end;
-}
-
-/// "cn-0331" and "cn-0330" are named alike.
-std::string name_pattern(std::string_view node) {
-  std::string pattern;
-  for (const char c : node.substr(0, node.find('.'))) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) pattern += c;
-    if (digit && !pattern.ends_with('#')) pattern += '#';
-  }
-  return pattern;
 }
 
 /// The nodes of a run whose every rank says where it is. Other names, as containers give, say
