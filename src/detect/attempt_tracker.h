@@ -29,7 +29,7 @@ struct AttemptRecord {
   Instant started_at;   // by the scheduler's word; unknown without it
   EventId start_event;  // where it says so
   std::vector<std::string> nodes;
-  bool nodes_heard = false;     // nobody told `nodes`: lines name them, and there may be more
+  bool nodes_heard = false;     // `nodes` are those that lines name; there may be more
   std::int32_t world_size = 0;  // 0 if nobody has told
   std::map<std::int32_t, RankPlace> ranks;
   std::map<std::int32_t, Fact> failed_ranks;  // first exit with an error of each rank
@@ -48,7 +48,7 @@ struct AttemptRecord {
   [[nodiscard]] std::set<std::int32_t> world() const;
 };
 
-/// Of attempt_started, "1": `nodes` are those that the job's lines name, and no allocation.
+/// Of attempt_started, "1": `nodes` are those that the job's lines name, and there may be more.
 inline constexpr std::string_view nodes_heard_field = "nodes_heard";
 
 /// The attempt that an event belongs to, if it says so.

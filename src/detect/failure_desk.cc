@@ -39,6 +39,12 @@ std::string host_in(const Event& event) {
   return names.ok() && names.value().size() == 1 ? names.value().front() : std::string{};
 }
 
+/// The only node that was heard of is a good guess, and no ground to take it out of service.
+bool is_only_node(const AttemptRecord& attempt, const JobLine& line) {
+  const bool blames = line.cause != nullptr && says_hardware(line);
+  return attempt.nodes.size() == 1 && !(attempt.nodes_heard && blames);
+}
+
 JobLine make_line(const Fact& fact, const AttemptRecord& attempt, const Catalog& catalog) {
   JobLine line;
   const Event& event = fact.event;
@@ -58,7 +64,7 @@ JobLine make_line(const Fact& fact, const AttemptRecord& attempt, const Catalog&
     const RankPlace* place = attempt.place_of(line.rank);
     if (place != nullptr) line.node = place->node;
   }
-  if (line.node.empty() && attempt.nodes.size() == 1) line.node = attempt.nodes.front();
+  if (line.node.empty() && is_only_node(attempt, line)) line.node = attempt.nodes.front();
   return line;
 }
 

@@ -229,10 +229,11 @@ void add_attempt(Replay& replay, const Catalog& catalog) {
   std::vector<Event>& events = replay.events;
   if (!replay.failed && std::none_of(events.begin(), events.end(), of_job)) return;
   if (!tells(events, EventKind::attempt_started, replay.attempt)) {
+    const char* const heard = nodes_of_all_ranks(events).empty() ? "1" : "0";
     events.insert(events.begin(), attempt_event(EventKind::attempt_started, replay.attempt,
                                                 events.front().received_at,
                                                 {{"nodes", nodes_of(events, catalog)},
-                                                 {std::string(nodes_heard_field), "1"}}));
+                                                 {std::string(nodes_heard_field), heard}}));
   }
   if (!replay.failed || tells(events, EventKind::attempt_ended, replay.attempt)) return;
   const auto after =
