@@ -7,6 +7,7 @@
 #include "base/contains.h"
 #include "base/text.h"
 #include "detect/cause_ids.h"
+#include "detect/place_words.h"
 
 namespace faultline {
 
@@ -204,8 +205,8 @@ std::string attempt_words(const FailureCase& failure) {
 }
 
 std::string kernel_log_of(const std::string& node, const FailureCase& failure) {
-  if (!node.empty()) return "kernel log of " + node;
-  if (failure.attempt.nodes.size() == 1) return "kernel log of " + failure.attempt.nodes.front();
+  if (!node.empty()) return kernel_log_words(node);
+  if (failure.attempt.nodes.size() == 1) return kernel_log_words(failure.attempt.nodes.front());
   return "kernel logs of all nodes of " + attempt_words(failure);
 }
 

@@ -12,6 +12,7 @@
 #include "detect/clean_record.h"
 #include "detect/confidence.h"
 #include "detect/event_window.h"
+#include "detect/place_words.h"
 #include "detect/verdict_book.h"
 
 namespace faultline {
@@ -128,8 +129,8 @@ class GpuHealth final : public Detector {
     verdict.acts_at_once = at_once(cause) && fresh && concerns_node(known_cause->remedy);
     verdict.confidence = sure ? confidence::proven : confidence::even;
     if (!fresh) verdict.updated_at = fact.at;
-    verdict.explanation = "NVML of " + gpu.text() + ": " + known_cause->summary + ".";
-    if (!sure) verdict.missing = {"kernel log of " + gpu.node};
+    verdict.explanation = "NVML of " + place_words(gpu) + ": " + known_cause->summary + ".";
+    if (!sure) verdict.missing = {kernel_log_words(gpu.node)};
     return verdict;
   }
 

@@ -7,6 +7,7 @@
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
+#include "detect/place_words.h"
 
 namespace faultline {
 namespace {
@@ -134,9 +135,9 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
   for (const Fact* fact : best.fault->consequences)
     explanation.consequences.push_back(&fact->event);
   add_job_lines(explanation, failure);
-  explanation.text = "The kernel of " + explanation.node +
+  explanation.text = "The kernel of " + node_words(explanation.node) +
                      " reported: " + best.fault->cause->summary + " (" +
-                     best.fault->subject.text() + "). " + best.fault->note;
+                     place_words(best.fault->subject) + "). " + best.fault->note;
   if (agrees == nullptr && time_unknown(*best.fault)) {
     explanation.text += " When that was, nothing says.";
     explanation.missing.push_back("when it was (dmesg -T or the journal of " + explanation.node +
@@ -165,9 +166,9 @@ std::optional<Explanation> rule_kernel_fault_afterwards(const FailureCase& failu
   for (const Fact* fact : first.fault->evidence) explanation.evidence.push_back(&fact->event);
   explanation.consequences.push_back(&failure.failing.event);
   explanation.missing = {"the output of all ranks of " + failure.attempt.id.text()};
-  explanation.text = "The kernel of " + first.node->node +
+  explanation.text = "The kernel of " + node_words(first.node->node) +
                      " reported: " + first.fault->cause->summary + " (" +
-                     first.fault->subject.text() +
+                     place_words(first.fault->subject) +
                      "), but only after the attempt had failed, too late to be the cause.";
   return explanation;
 }

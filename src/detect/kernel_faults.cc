@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
+#include "detect/place_words.h"
 #include "detect/recovery.h"
 
 namespace faultline {
@@ -394,7 +395,7 @@ std::optional<KernelFault> infer_root(const std::vector<const Fact*>& derived,
   const std::string code = std::to_string(codes.front().code);
   fault.note =
       "Only teardown lines (Xid 45) are here; the driver names Xid " + code + " as their cause.";
-  fault.missing.push_back("kernel log of " + node_of(fault.evidence.front()->event) +
+  fault.missing.push_back(kernel_log_words(node_of(fault.evidence.front()->event)) +
                           " from before, with the Xid " + code + " line");
   return fault;
 }

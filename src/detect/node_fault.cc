@@ -11,6 +11,7 @@
 #include "detect/cause_ids.h"
 #include "detect/clean_record.h"
 #include "detect/kernel_faults.h"
+#include "detect/place_words.h"
 #include "detect/verdict_book.h"
 
 namespace faultline {
@@ -123,8 +124,8 @@ class NodeFault final : public Detector {
     verdict.acts_at_once = fault.decisive && asks_for_node && fresh;
     if (!fault.program) {
       const bool elsewhere = blames_no_node(*fault.cause);
-      const std::string place =
-          elsewhere ? node_of(fault.evidence.front()->event) : fault.subject.text();
+      const std::string place = elsewhere ? node_words(node_of(fault.evidence.front()->event))
+                                          : place_words(fault.subject);
       verdict.explanation = fault.cause->summary + " on " + place + ". ";
     }
     verdict.explanation = trim(verdict.explanation + fault.note);

@@ -11,6 +11,7 @@
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/kernel_faults.h"
+#include "detect/place_words.h"
 
 namespace faultline {
 namespace {
@@ -98,7 +99,7 @@ Subject program_subject(const Facts& burst) {
 std::string program_text(const Facts& burst) {
   const std::string process = process_of(burst);
   std::string text = (process.empty() ? "A program" : "Process " + process) + " on " +
-                     node_of(burst.front()->event);
+                     node_words(node_of(burst.front()->event));
   const Subject* gpu = one_gpu(burst);
   return gpu != nullptr ? text + ", GPU " + gpu->part + "," : text;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "detect/place_words.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -10,7 +11,7 @@ namespace {
 /// What a scheduler knows: no word of decoders for a node that nobody names, and none that every
 /// machine calls itself.
 bool is_name(std::string_view node) {
-  return valid_node_name(node) && node != "unknown" && !node.starts_with("localhost");
+  return valid_node_name(node) && node != unnamed_node && !node.starts_with("localhost");
 }
 
 /// What a person does by hand needs less than what a policy does by itself: as likely as not, where
@@ -59,15 +60,43 @@ std::string where_to_find_node(const Verdict& verdict) {
   return "Find the node first: nothing that was read names it. ";
 }
 
+/// What would settle whether the part is broken.
+std::string test_of(const Cause& cause) {
+  switch (cause.cause_class) {
+    case CauseClass::gpu: return "run the vendor's GPU diagnostic (dcgmi diag -r 3) on it";
+    case CauseClass::link:
+    case CauseClass::nic:
+    case CauseClass::network_switch:
+      return "read the port's state and error counters on both ends, and measure its bandwidth";
+    case CauseClass::node:
+    case CauseClass::storage:
+    case CauseClass::power_thermal:
+    case CauseClass::silent_corruption:
+    case CauseClass::software:
+    case CauseClass::environment:
+    case CauseClass::workload:
+    case CauseClass::unknown: break;
+  }
+  return "run the site's test on it";
+}
+
+/// A next step that begins with a drain is for a fault that is sure; this one is not.
+std::string why_not_evict(const Verdict& verdict, const Cause& cause) {
+  const bool may_be_node = concerns_node(cause.remedy) && !blames_no_node(cause) &&
+                           verdict.status != VerdictStatus::unknown;
+  if (may_be_node)
+    return "Do not evict any node yet: this is not sure enough. While the node is idle, " +
+           test_of(cause) + ". If that fails: ";
+  return cause.remedy != Remedy::none || blames_no_node(cause) ? "Do not evict any node. " : "";
+}
+
 }  // namespace
 
 Advice advise(const Verdict& verdict, const Cause& cause, const Circumstances& circumstances) {
   Advice advice;
   advice.evict = is_evictable(verdict, cause);
   if (!advice.evict) {
-    advice.action = cause.next_step;
-    if (cause.remedy != Remedy::none || blames_no_node(cause))
-      advice.action = "Do not evict any node. " + advice.action;
+    advice.action = why_not_evict(verdict, cause) + cause.next_step;
     return advice;
   }
   const std::string& node = verdict.subject.node;

@@ -7,6 +7,8 @@
 #include "detect/confidence.h"
 #include "detect/event_window.h"
 #include "detect/verdict_book.h"
+#include "detect/failure_case.h"
+#include "detect/place_words.h"
 #include "diagnose/advice.h"
 #include "diagnose/runs.h"
 #include "diagnose/warnings.h"
@@ -160,7 +162,7 @@ void add_timeline(Diagnosis& diagnosis, const Verdict& verdict, const Replay& re
 
 std::string also_text(const Verdict& verdict, const Catalog& catalog) {
   const Cause* cause = catalog.cause(verdict.cause);
-  return verdict.subject.text() + ": " + (cause == nullptr ? verdict.cause : cause->summary) +
+  return place_words(verdict.subject) + ": " + (cause == nullptr ? verdict.cause : cause->summary) +
          " (" + verdict.cause + ", " + std::string(to_text(verdict.status)) + ")";
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "detect/place_words.h"
 #include "diagnose/report.h"
 
 namespace faultline {
@@ -158,11 +159,12 @@ void add_list(Page& page, std::string_view label, const std::vector<std::string>
 }  // namespace
 
 std::string subject_words(const Subject& subject) {
-  const std::string on = subject.node.empty() ? "" : " on " + subject.node;
+  const std::string on = subject.node.empty() ? "" : " on " + node_words(subject.node);
   switch (subject.kind) {
     case SubjectKind::cluster: return "the cluster";
     case SubjectKind::rack: return "rack " + subject.part;
-    case SubjectKind::node: return "node " + subject.node;
+    case SubjectKind::node:
+      return subject.node == unnamed_node ? node_words(subject.node) : "node " + subject.node;
     case SubjectKind::gpu: return "GPU " + subject.part + on;
     case SubjectKind::nic: return "NIC " + subject.part + on;
     case SubjectKind::link: return "link " + subject.part + on;

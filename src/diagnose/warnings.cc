@@ -9,6 +9,7 @@
 
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
+#include "detect/place_words.h"
 
 namespace faultline {
 namespace {
@@ -106,7 +107,7 @@ std::optional<Verdict> worst_warning(const Replay& replay, const Catalog& catalo
   for (const Event* event : worst->second) verdict.evidence.push_back(event->id);
   verdict.explanation = "No fault was reported, but " + std::to_string(worst->second.size()) +
                         (worst->second.size() == 1 ? " line warns" : " lines warn") + " of " +
-                        subject.text() + ": " + cause->summary + ".";
+                        place_words(subject) + ": " + cause->summary + ".";
   verdict.id = make_verdict_id(verdict);
   return verdict;
 }
