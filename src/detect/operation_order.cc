@@ -10,8 +10,9 @@ namespace faultline {
 namespace {
 
 constexpr std::int64_t not_yet = std::numeric_limits<std::int64_t>::max();
-constexpr int asked_max = 64;                 // of thousands of ranks so many are enough
-constexpr std::int64_t counts_apart_max = 8;  // of ranks that play the same part
+constexpr int asked_max = 64;                    // of thousands of ranks so many are enough
+constexpr std::size_t compared_max = 1'000'000;  // in all: hostile traces have thousands of lanes
+constexpr std::int64_t counts_apart_max = 8;     // of ranks that play the same part
 
 /// When an operation was handed in, as its number among all of that rank. A trace tells exactly of
 /// the newest that is done and the first that are not; of others between what bounds.
@@ -50,24 +51,22 @@ std::int64_t progress(const Lane& lane) {
 /// What was handed in last, as a measure of how far the program has come.
 std::int64_t handed_in(const Lane& lane) { return lane.last_seq; }
 
-/// The lane `but_for` aside they use the same kinds of lanes, and `count` of them is about the
-/// same.
-bool alike(const KindLanes& one, const KindLanes& other, const LaneKind& but_for,
-           std::int64_t (*count)(const Lane&)) {
-  const auto agrees = [&](const auto& entry) {
-    const auto& [kind, lane] = entry;
-    if (kind == but_for) return true;
-    const auto found = other.find(kind);
+/// Kinds of lanes that one of them has and the other has not, or of which `count` is not about the
+/// same; at most two, since one says who plays the same part and two say that they do not.
+std::vector<LaneKind> differences(const KindLanes& one, const KindLanes& other,
+                                  std::int64_t (*count)(const Lane&)) {
+  std::vector<LaneKind> differ;
+  const auto agrees = [&](const Lane* lane, KindLanes::const_iterator found) {
     if (found == other.end() || (found->second == nullptr) != (lane == nullptr)) return false;
     return lane == nullptr || std::abs(count(*lane) - count(*found->second)) <= counts_apart_max;
   };
-  const std::size_t own = one.size() - one.count(but_for);
-  return own == other.size() - other.count(but_for) && std::all_of(one.begin(), one.end(), agrees);
-}
-
-/// They play the same part: their programs have come as far, or their GPUs have.
-bool alike(const KindLanes& one, const KindLanes& other, const LaneKind& but_for) {
-  return alike(one, other, but_for, handed_in) || alike(one, other, but_for, progress);
+  for (const auto& [kind, lane] : one) {
+    if (differ.size() < 2 && !agrees(lane, other.find(kind))) differ.push_back(kind);
+  }
+  for (const auto& [kind, lane] : other) {
+    if (differ.size() < 2 && !one.contains(kind)) differ.push_back(kind);
+  }
+  return differ;
 }
 
 /// The lane of this kind, nullptr if there is none, or more than one.
@@ -115,7 +114,7 @@ std::optional<LaneKind> OperationOrder::kind_of(std::int32_t rank, const LaneKey
 }
 
 const RankOperation* OperationOrder::went_past(std::int32_t rank, const LaneKey& key,
-                                               std::int64_t seq) const {
+                                               std::int64_t seq) {
   if (!lanes_.contains(rank) || seq < 0) return nullptr;
   const Lane* missed = board_.trace(rank)->lane(key);
   const std::int64_t came = missed == nullptr ? not_yet : position(*missed, seq).first;
@@ -126,11 +125,24 @@ const RankOperation* OperationOrder::went_past(std::int32_t rank, const LaneKey&
   return nullptr;
 }
 
+bool OperationOrder::alike(std::int32_t rank, std::int32_t other, const LaneKind& but_for) {
+  const auto [entry, fresh] = differences_.try_emplace({rank, other});
+  auto& [of_programs, of_gpus] = entry->second;
+  if (fresh) {
+    of_programs = differences(lanes_.at(other), lanes_.at(rank), handed_in);
+    of_gpus = differences(lanes_.at(other), lanes_.at(rank), progress);
+  }
+  const auto only_there = [&](const std::vector<LaneKind>& differ) {
+    return differ.empty() || (differ.size() == 1 && differ.front() == but_for);
+  };
+  return only_there(of_programs) || only_there(of_gpus);
+}
+
 /// How many others come to the operation before they come to `instead`, less those who come to it
 /// after. Who is in both groups counts both as the rank does, whatever part he plays; who plays the
 /// same part counts groups of the same kind so.
 int OperationOrder::votes(std::int32_t rank, const LaneKey& key, std::int64_t seq,
-                          const LaneKey& other_key, const RankOperation& instead) const {
+                          const LaneKey& other_key, const RankOperation& instead) {
   const auto kind = kind_of(rank, key), other_kind = kind_of(rank, other_key);
   if (!kind || !other_kind) return 0;
   const bool collectives = key.lane == "collective" && other_key.lane == "collective";
@@ -139,12 +151,13 @@ int OperationOrder::votes(std::int32_t rank, const LaneKey& key, std::int64_t se
   int votes = 0, guesses = 0, asked = 0;
   for (const auto& [other, trace] : board_.traces()) {
     if (asked == asked_max) break;
+    if (++compared_ > compared_max) return 0;
     if (other == rank) continue;
     const Lane *missed = trace->lane(key), *their = trace->lane(other_key);
     if (collectives && missed != nullptr && their != nullptr) {
       ++asked;
       votes += vote(missed, seq, their, instead);
-    } else if (const KindLanes& lanes = lanes_.at(other); comparable && alike(lanes, own, *kind)) {
+    } else if (const KindLanes& lanes = lanes_.at(other); comparable && alike(rank, other, *kind)) {
       ++asked;
       guesses += vote(lane_of(lanes, *kind), seq, lane_of(lanes, *other_kind), instead);
     }

@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "detect/operation_board.h"
 
@@ -29,17 +30,25 @@ class OperationOrder {
   /// What `rank` has handed in before it came to operation `seq` of this lane, and its like do
   /// after it: it has left that operation out, or calls the two the other way round. nullptr if
   /// there is nothing of the kind, or nobody to compare it with.
+  /// Nor is there where the traces have so many lanes that too many would have to be compared.
   [[nodiscard]] const RankOperation* went_past(std::int32_t rank, const LaneKey& key,
-                                               std::int64_t seq) const;
+                                               std::int64_t seq);
 
  private:
   [[nodiscard]] std::optional<LaneKind> kind_of(std::int32_t rank, const LaneKey& key) const;
 
   [[nodiscard]] int votes(std::int32_t rank, const LaneKey& key, std::int64_t seq,
-                          const LaneKey& other_key, const RankOperation& instead) const;
+                          const LaneKey& other_key, const RankOperation& instead);
+  /// The two play the same part, whatever they do in lanes of this kind: their programs have come
+  /// as far, or their GPUs have.
+  [[nodiscard]] bool alike(std::int32_t rank, std::int32_t other, const LaneKind& but_for);
 
   const OperationBoard& board_;
   std::map<std::int32_t, KindLanes> lanes_;
+  /// In what two ranks differ, by what was handed in and by what is done; as far as was asked.
+  using Differences = std::pair<std::vector<LaneKind>, std::vector<LaneKind>>;
+  std::map<std::pair<std::int32_t, std::int32_t>, Differences> differences_;
+  std::size_t compared_ = 0;
 };
 
 }  // namespace faultline

@@ -357,7 +357,7 @@ constexpr std::size_t examined_max = 1024;
 /// Who of the circle went past a meeting that others of it wait in.
 std::optional<StuckFinding> wrong_order(const std::set<std::int32_t>& circle,
                                         const WaitGraph& graph, const OperationBoard& board) {
-  const OperationOrder order(board);
+  OperationOrder order(board);
   StuckFinding finding;
   finding.kind = StuckKind::wrong_order;
   std::set<std::int32_t> ranks;
