@@ -9,6 +9,7 @@
 #include "diagnose/losses.h"
 #include "diagnose/name_hint.h"
 #include "diagnose/report.h"
+#include "diagnose/unwrapping_reader.h"
 #include "diagnose/utf8_reader.h"
 
 namespace faultline {
@@ -106,7 +107,8 @@ bool has_lines(ContentKind kind) { return kind != ContentKind::flight_recorder_p
 }  // namespace
 
 void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
-  Utf8Reader reader(bytes_of_file);
+  Utf8Reader text(bytes_of_file);
+  UnwrappingReader reader(text);
   buffer_.resize(read_bytes);
   std::size_t bytes = fill(reader, buffer_);
   const std::string_view head(buffer_.data(), bytes);
