@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/contains.h"
 #include "base/text.h"
+#include "detect/cause_ids.h"
 #include "detect/clean_record.h"
 #include "model/names.h"
 
@@ -232,6 +234,7 @@ namespace {
 class Places {
  public:
   void learn(const JobLine& line) {
+    if (line.cause->id == cause_id::task_failed) nodes_of_failed_tasks_.insert(line.node);
     if (line.rank < 0) return;
     if (const std::string key = process_of(line); !key.empty())
       rank_of_process_.try_emplace(key, line.rank);
@@ -242,6 +245,10 @@ class Places {
     if (line.rank < 0 && rank != rank_of_process_.end()) line.rank = rank->second;
     const auto node = node_of_rank_.find(line.rank);
     if (line.node.empty() && node != node_of_rank_.end()) line.node = node->second;
+    // An error that nobody signs is of the task that ended with a code, if only one node had any.
+    if (line.node.empty() && line.rank < 0 && says_hardware(line) &&
+        nodes_of_failed_tasks_.size() == 1)
+      line.node = *nodes_of_failed_tasks_.begin();
   }
 
  private:
@@ -252,6 +259,7 @@ class Places {
   }
   std::map<std::string, std::int32_t> rank_of_process_;
   std::map<std::int32_t, std::string> node_of_rank_;
+  std::set<std::string> nodes_of_failed_tasks_;  // "" of tasks on several
 };
 
 /// The attempt's own spelling of a node, where its nodes are known; a name that is none of them is
