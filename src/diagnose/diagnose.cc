@@ -5,6 +5,7 @@
 
 #include "diagnose/replay.h"
 #include "diagnose/runs.h"
+#include "diagnose/told_ends.h"
 
 namespace faultline {
 namespace {
@@ -68,9 +69,11 @@ void doubt(Diagnosis& diagnosis, const std::vector<InputWarning>& warnings) {
 std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Instant now) {
   const Instant fallback = written_last(gathered, now);
   const NodeManager manager = manager_of(gathered.files);
+  add_told_ends(gathered, catalog);
   std::vector<Diagnosis> diagnoses;
-  for (Run& run : split_runs(std::move(gathered.events))) {
-    const Replay replay = replay_run(catalog, run.attempt, std::move(run.events), fallback);
+  Runs all = split_runs(std::move(gathered.events));
+  for (Run& run : all.runs) {
+    const Replay replay = replay_run(catalog, run.attempt, events_of(run, all), fallback);
     Diagnosis diagnosis = conclude(catalog, replay, gathered.lines, manager);
     doubt(diagnosis, gathered.warnings);
     diagnosis.files = run.files.size();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -282,9 +283,10 @@ bool of_job(const Event& event) {
          event.source == EventSource::collective_trace;
 }
 
-std::vector<Run> split_runs(std::vector<Event> events) {
+Runs split_runs(std::vector<Event> events) {
   std::vector<JobFile> files = files_of(events);
-  std::vector<Run> runs = runs_of(groups_of(files), events);
+  Runs all{runs_of(groups_of(files), events), {}};
+  std::vector<Run>& runs = all.runs;
   if (runs.empty()) runs = runs_of_scheduler(events);
   if (runs.empty())
     runs.push_back({only_attempt(events).value_or(Subject::of_unnamed_job().attempt), {}, {}});
@@ -303,11 +305,27 @@ std::vector<Run> split_runs(std::vector<Event> events) {
       const auto run = run_of_attempt.find(*event.attempt);
       if (run != run_of_attempt.end()) runs[run->second].events.push_back(std::move(event));
     } else {
-      for (std::size_t i = 1; i < runs.size(); ++i) runs[i].events.push_back(event);
-      runs.front().events.push_back(std::move(event));
+      all.of_nodes.push_back(std::move(event));
     }
   }
-  return runs;
+  return all;
+}
+
+std::vector<Event> events_of(Run& run, const Runs& all) {
+  std::vector<Event> events = std::exchange(run.events, {});
+  Instant first, last;
+  for (const Event& event : events) {
+    if (!known(event.observed_at)) continue;
+    first = known(first) ? std::min(first, event.observed_at) : event.observed_at;
+    last = std::max(last, reach_of(event));
+  }
+  const bool around = known(first) && all.runs.size() > runs_with_history_max;
+  const auto concerns = [&](const Event& event) {
+    if (!around || !known(event.observed_at)) return true;
+    return event.observed_at >= first - history_before && event.observed_at <= last + history_after;
+  };
+  std::copy_if(all.of_nodes.begin(), all.of_nodes.end(), std::back_inserter(events), concerns);
+  return events;
 }
 
 }  // namespace faultline

@@ -25,12 +25,26 @@ struct Run {
   std::vector<std::string> files;  // of the job's own
 };
 
-/// Every event of a job's own file goes to one run; what nodes say (kernel logs, health reports) to
-/// all, since a run does not name its nodes to them. Files that name different jobs, that hold the
-/// same rank in different folders, or whose times lie run_gap_min apart are of different runs. What
-/// a scheduler says of an attempt goes to that one's run; where no job's file was read, each
-/// attempt that did not complete is a run of its own, the latest scheduler_runs_max of them. At
-/// least one run comes back.
-std::vector<Run> split_runs(std::vector<Event> events);
+struct Runs {
+  std::vector<Run> runs;        // at least one
+  std::vector<Event> of_nodes;  // concern them all
+};
+
+/// From so many runs on, what nodes say is only looked at around each: a folder with hundreds of
+/// jobs and months of kernel logs would take hundreds of times as long.
+inline constexpr std::size_t runs_with_history_max = 16;
+inline constexpr Duration history_before = std::chrono::hours{24};
+inline constexpr Duration history_after = std::chrono::hours{1};
+
+/// Every event of a job's own file goes to one run; what nodes say (kernel logs, health reports)
+/// concerns all, since a run does not name its nodes to them. Files that name different jobs, that
+/// hold the same rank in different folders or under different names, or whose times lie run_gap_min
+/// apart are of different runs. What a scheduler says of an attempt goes to that one's run; where
+/// no job's file was read, each attempt that did not complete is a run of its own, the latest
+/// scheduler_runs_max of them.
+Runs split_runs(std::vector<Event> events);
+
+/// The events of one run, with those of nodes that concern it.
+std::vector<Event> events_of(Run& run, const Runs& all);
 
 }  // namespace faultline

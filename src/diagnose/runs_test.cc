@@ -21,9 +21,9 @@ Event line(const std::string& path, Duration after, const std::string& job = "un
   return event;
 }
 
-std::vector<std::string> jobs_of(const std::vector<Run>& runs) {
+std::vector<std::string> jobs_of(const Runs& all) {
   std::vector<std::string> jobs;
-  for (const Run& run : runs)
+  for (const Run& run : all.runs)
     jobs.push_back(run.attempt.job + ":" + std::to_string(run.files.size()));
   return jobs;
 }
@@ -92,7 +92,7 @@ TEST(Runs, WhatLiesBesideARunIsItsOwnHoweverCloseAnotherIsInTime) {
                                 line("b/torchrun.txt", seconds{10}),
                                 line("a/traces/rank_0", seconds{21}, "unknown", 0)});
   ASSERT_EQ(jobs_of(runs), (Jobs{"unknown-1:2", "unknown-2:2"}));
-  EXPECT_EQ(runs[0].files, (std::vector<std::string>{"a/rank0.log", "a/traces/rank_0"}));
+  EXPECT_EQ(runs.runs[0].files, (std::vector<std::string>{"a/rank0.log", "a/traces/rank_0"}));
 }
 
 TEST(Runs, LocalRanksOfTwoHostsAreOneRun) {
@@ -107,15 +107,35 @@ TEST(Runs, OutputAndErrorsOfARankAreOneRun) {
   EXPECT_EQ(jobs_of(runs), Jobs{"unknown:2"});
 }
 
-TEST(Runs, WhatNodesSayGoesToAll) {
-  Event kernel = line("dmesg", seconds{5});
+Event kernel_line(Duration after) {
+  Event kernel = line("dmesg", after);
   kernel.source = EventSource::kernel_log;
   kernel.attempt.reset();
-  const auto runs =
-      split_runs({line("a.log", seconds{0}), line("b.log", hours{5}), std::move(kernel)});
-  ASSERT_EQ(runs.size(), 2U);
-  EXPECT_EQ(runs[0].events.size(), 2U);
-  EXPECT_EQ(runs[1].events.size(), 2U);
+  return kernel;
+}
+
+TEST(Runs, WhatNodesSayConcernsAll) {
+  Runs all = split_runs({line("a.log", seconds{0}), line("b.log", hours{5}),
+                         kernel_line(seconds{5}), kernel_line(hours{900})});
+  ASSERT_EQ(all.runs.size(), 2U);
+  for (auto& run : all.runs) EXPECT_EQ(events_of(run, all).size(), 3U);
+}
+
+TEST(Runs, AmongManyRunsNodesAreHeardAroundEach) {
+  std::vector<Event> events;
+  for (std::size_t i = 0; i <= runs_with_history_max; ++i) {
+    const std::string job = std::to_string(i);
+    events.push_back(line("slurm-" + job + ".out", hours{48 * i}, job));
+  }
+  for (const Duration after :
+       {Duration{-history_before}, Duration{history_after}, Duration{history_after + seconds{1}}})
+    events.push_back(kernel_line(hours{48} + after));
+  events.push_back(kernel_line(seconds{0}));
+  events.back().observed_at = Instant{};  // nobody knows when: it concerns all
+  Runs all = split_runs(std::move(events));
+  EXPECT_EQ(events_of(all.runs[0], all).size(), 2U);
+  EXPECT_EQ(events_of(all.runs[1], all).size(), 4U);
+  EXPECT_EQ(events_of(all.runs[3], all).size(), 2U);
 }
 
 TEST(Runs, TheOnlyJobOfTheSchedulerIsTheJob) {
@@ -124,9 +144,9 @@ TEST(Runs, TheOnlyJobOfTheSchedulerIsTheJob) {
   started.kind = EventKind::attempt_started;
   started.attempt = AttemptId{"42", 1};
   const auto runs = split_runs({line("out.log", seconds{10}, "unknown", 3), std::move(started)});
-  ASSERT_EQ(runs.size(), 1U);
-  EXPECT_EQ(runs[0].attempt, (AttemptId{"42", 1}));
-  EXPECT_EQ(runs[0].events[0].subject.attempt, (AttemptId{"42", 1}));
+  ASSERT_EQ(runs.runs.size(), 1U);
+  EXPECT_EQ(runs.runs[0].attempt, (AttemptId{"42", 1}));
+  EXPECT_EQ(runs.runs[0].events[0].subject.attempt, (AttemptId{"42", 1}));
 }
 
 }  // namespace
