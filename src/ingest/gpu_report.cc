@@ -238,7 +238,7 @@ void GpuReport::unreachable(std::string_view pci_address, std::string_view why,
                             const Place& place) {
   begin_gpu(pci_address, place);
   if (gpu_ == nullptr) return;
-  bad(says_lost(why) || why.starts_with("Unknown Error") ? "lost" : "missing", "1", place);
+  bad(says_lost(why) ? "lost" : "missing", "1", place);
   bad("error", printable(why, why_bytes_max), place);
   end_gpu();
 }
