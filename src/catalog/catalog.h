@@ -43,6 +43,8 @@ struct Signature {
   Severity severity = Severity::info;
   SubjectKind subject = SubjectKind::node;
   Duration settle{0};
+  Duration clears_within{
+      0};  // of a clearing one: later it takes nothing back; 0: whenever it comes
   std::string clears;
   std::string note;
   std::string source;

@@ -17,7 +17,7 @@ using Places = std::map<std::string, std::string, std::less<>>;
 constexpr std::size_t id_bytes_max = 96;
 constexpr std::size_t pattern_bytes_max = 4096;
 constexpr std::size_t captures_max = 24;  // half of an event's fields; the rest are the decoder's
-constexpr std::int64_t settle_ms_max = 600'000;
+constexpr std::int64_t wait_ms_max = 600'000;
 
 constexpr auto class_words =
     std::to_array<std::string_view>({"gpu", "node", "link", "nic", "switch", "storage", "power",
@@ -151,8 +151,11 @@ Result<Signature> parse_signature(const toml::table& table, const std::string& f
   signature.strength = reader.word_or<Strength>("strength", Strength::ambiguous);
   signature.severity = reader.word<Severity>("severity");
   signature.subject = reader.word<SubjectKind>("subject");
-  signature.settle =
-      reader.integer_or("settle_ms", 0, 0, settle_ms_max) * std::chrono::milliseconds{1};
+  const auto milliseconds = [&](std::string_view key) {
+    return reader.integer_or(key, 0, 0, wait_ms_max) * std::chrono::milliseconds{1};
+  };
+  signature.settle = milliseconds("settle_ms");
+  signature.clears_within = milliseconds("clears_within_ms");
   signature.clears = reader.text_or("clears", "");
   signature.note = reader.text_or("note", "");
   signature.source = reader.text("source");
@@ -166,6 +169,10 @@ Result<Signature> parse_signature(const toml::table& table, const std::string& f
   }
   if ((signature.use == SignatureUse::clears) == signature.clears.empty()) {
     reader.fail("clears", "'clears' names a signature if, and only if, use = \"clears\"");
+  }
+  if (reader.has(signature.clears.empty() ? "clears_within_ms" : "settle_ms")) {
+    reader.fail("use",
+                "'clears_within_ms' is for use = \"clears\", and 'settle_ms' for all others");
   }
   check_captures(signature, reader);
   check_pattern(signature, reader);

@@ -42,6 +42,24 @@ bool time_unknown(const KernelFault& fault) {
   });
 }
 
+/// Hardware that may have failed explains no program that failed for a reason of its own, unless
+/// the program speaks of the same kind of thing (a file server that both have lost).
+bool beaten_by_program(const KernelFault& fault, const FailureCase& failure) {
+  if (fault.decisive || time_unknown(fault)) return time_unknown(fault);
+  return std::none_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
+    return is_own_error(line) && line.cause->cause_class == fault.cause->cause_class;
+  });
+}
+
+/// Nobody notices what was over within seconds, but for whoever lost a transfer in them.
+bool noticed(const KernelFault& fault, const FailureCase& failure) {
+  const auto of_network = [](const JobLine& line) {
+    return line.cause->cause_class == CauseClass::link ||
+           line.cause->cause_class == CauseClass::nic;
+  };
+  return !fault.brief || std::any_of(failure.lines.begin(), failure.lines.end(), of_network);
+}
+
 struct Candidate {
   const NodeFaults* node = nullptr;
   const KernelFault* fault = nullptr;
@@ -66,6 +84,7 @@ std::vector<Candidate> candidates_of(const std::vector<NodeFaults>& nodes,
                      if (a.fault->decisive != b.fault->decisive) return a.fault->decisive;
                      return a.at() != b.at() ? a.at() < b.at() : a.node->node < b.node->node;
                    });
+                     if (a.fault->brief != b.fault->brief) return b.fault->brief;
   return candidates;
 }
 
@@ -132,6 +151,10 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
                                : std::min(best.fault->confidence, confidence::even));
   explanation.missing = best.fault->missing;
   for (const Fact* fact : best.fault->evidence) explanation.evidence.push_back(&fact->event);
+  if (best.fault->brief) {
+    explanation.sure = false;
+    explanation.confidence = best.fault->confidence;
+  }
   for (const Fact* fact : best.fault->consequences)
     explanation.consequences.push_back(&fact->event);
   add_job_lines(explanation, failure);

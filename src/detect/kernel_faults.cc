@@ -235,12 +235,14 @@ void add_bursts(const Subject& subject, const std::vector<const Fact*>& roots,
 /// out.
 void weaken_recovered(std::vector<KernelFault>& faults, const Recoveries& recoveries) {
   for (KernelFault& fault : faults) {
-    const bool over =
-        std::all_of(fault.evidence.begin(), fault.evidence.end(),
-                    [&](const Fact* fact) { return recoveries.of(*fact) == Recovery::late; });
-    if (fault.decisive || !over) continue;
+    const auto all_are = [&](auto wanted) {
+      return std::all_of(fault.evidence.begin(), fault.evidence.end(),
+                         [&](const Fact* fact) { return wanted(recoveries.of(*fact)); });
+    };
+    if (fault.decisive || !all_are([](Recovery how) { return how != Recovery::none; })) continue;
+    fault.brief = all_are([](Recovery how) { return how == Recovery::brief; });
     fault.confidence = confidence::weak;
-    fault.note = "It was over within minutes.";
+    fault.note = fault.brief ? "It was over within seconds." : "It was over within minutes.";
   }
 }
 

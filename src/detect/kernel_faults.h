@@ -27,6 +27,7 @@ struct KernelFault {
   Subject subject;
   bool decisive = false;  // names its subject by itself; else a second witness or context is needed
   bool program = false;   // the program's doing: no blame on the node
+  bool brief = false;     // over at once: nothing, but for a job that lost a transfer just then
   bool inferred = false;  // the line that would prove it is not there: stays suspected
   Instant ready_at;       // companions have been waited for
   std::vector<const Fact*> evidence;  // first cause first

@@ -92,16 +92,20 @@ TEST(KernelFaults, APortThatIsUpAgainIsNoReasonToActUnlessItFlaps) {
   const auto judge = [](const std::vector<Fact>& facts) {
     return judge_kernel_facts(facts, catalog());
   };
-  EXPECT_TRUE(judge(flaps({0}, 3)).empty()) << "nobody noticed";
+  ASSERT_EQ(judge(flaps({0}, 3)).size(), 1U);
+  EXPECT_TRUE(judge(flaps({0}, 3))[0].brief) << "nobody noticed, but who lost a transfer";
+  EXPECT_LT(judge(flaps({0}, 3))[0].confidence, confidence::even);
   ASSERT_EQ(judge(flaps({0}, 4)).size(), 1U);
+  EXPECT_FALSE(judge(flaps({0}, 4))[0].brief);
   EXPECT_LT(judge(flaps({0}, 4))[0].confidence, confidence::even);
   EXPECT_LT(judge(flaps({0}, 240))[0].confidence, confidence::even);
   EXPECT_EQ(judge(flaps({0}, 241))[0].confidence, confidence::even) << "it was down for long";
   EXPECT_EQ(judge({line("mlx5.link", "0000:5e:00.0", 0)})[0].confidence, confidence::even);
-  EXPECT_TRUE(judge(flaps({0, 1800}, 2)).empty());
+  EXPECT_TRUE(judge(flaps({0, 1800}, 2))[0].brief);
   ASSERT_EQ(judge(flaps({0, 1800, 3600}, 2)).size(), 1U) << "again and again";
+  EXPECT_FALSE(judge(flaps({0, 1800, 3600}, 2))[0].brief);
   EXPECT_EQ(judge(flaps({0, 1800, 3600}, 2))[0].confidence, confidence::even);
-  EXPECT_TRUE(judge(flaps({0, 3601, 7202}, 2)).empty()) << "hours apart";
+  EXPECT_TRUE(judge(flaps({0, 3601, 7202}, 2))[0].brief) << "hours apart";
 }
 
 TEST(KernelFaults, OneMultiprocessorInTwoRunsIsTheGpuUnlessAnotherFaultsThere) {

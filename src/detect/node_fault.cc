@@ -88,6 +88,7 @@ class NodeFault final : public Detector {
     }
     std::vector<Verdict> holding;
     for (const KernelFault& fault : judge_kernel_facts(facts, catalog_)) {
+      if (fault.brief) continue;
       if (fault.evidence.back()->at < recent) continue;  // remembered, and no news
       if (now < fault.ready_at) {
         due_.insert(name);

@@ -28,6 +28,13 @@ Duration between(const Fact& from, const Fact& to) {
 
 }  // namespace
 
+std::string part_of(const Event& event) {
+  std::string part;
+  for (const std::string_view name : {"cpu", "dev", "port"})
+    part += std::string(event.field(name)) + '|';
+  return part;
+}
+
 Recoveries::Recoveries(const std::vector<Fact>& facts, const Catalog& catalog)
     : facts_(facts), catalog_(catalog) {
   for (const Fact& fact : facts) {
@@ -40,14 +47,15 @@ Recovery Recoveries::of(const Fact& fact) const {
   const auto found = std::find_if(clearing_.begin(), clearing_.end(), [&](const Fact* later) {
     return between(fact, *later) >= Duration{0} &&
            catalog_.signature(later->event.signature)->clears == fact.event.signature &&
-           later->event.subject == fact.event.subject;
+           later->event.subject == fact.event.subject &&
+           part_of(later->event) == part_of(fact.event);
   });
   if (found == clearing_.end()) return Recovery::none;
-  const Duration settle = catalog_.signature((*found)->event.signature)->settle;
-  if (settle == Duration{0}) return Recovery::in_time;
+  const Duration limit = catalog_.signature((*found)->event.signature)->clears_within;
+  if (limit == Duration{0}) return Recovery::in_time;
   const Duration outage = between(fact, **found);
   if (outage > outage_max || flaps(fact)) return Recovery::none;
-  return outage <= settle ? Recovery::in_time : Recovery::late;
+  return outage <= limit ? Recovery::brief : Recovery::late;
 }
 
 bool Recoveries::flaps(const Fact& fact) const {

@@ -1,6 +1,7 @@
 // Whether what a line reported was over soon: lines of signatures that clear others.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "catalog/catalog.h"
@@ -11,16 +12,21 @@ namespace faultline {
 enum class Recovery {
   none,
   late,     // it was over, but it may have cost somebody something
+  brief,    // over at once: of interest to whoever lost something by it, and to nobody else
   in_time,  // as if it had never been
 };
+
+/// Which part of its subject an event is about: of the processors of a node, of an adapter's ports.
+/// What takes a line back is about the same.
+std::string part_of(const Event& event);
 
 /// The facts and the catalog must outlive it.
 class Recoveries {
  public:
   Recoveries(const std::vector<Fact>& facts, const Catalog& catalog);
 
-  /// A clearing signature with a `settle` time has to come within it to be in time, and what comes
-  /// back again and again has not recovered.
+  /// A clearing signature with a `clears_within` never takes back all: it was brief if it came
+  /// within that. What comes back again and again has not recovered.
   [[nodiscard]] Recovery of(const Fact& fact) const;
 
  private:

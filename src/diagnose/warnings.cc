@@ -10,6 +10,7 @@
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/place_words.h"
+#include "detect/recovery.h"
 
 namespace faultline {
 namespace {
@@ -46,15 +47,15 @@ Severity severity_of(const Event& event, const Catalog& catalog) {
   return signature == nullptr ? Severity::warning : signature->severity;
 }
 
-/// When a signature was last said to be over, by its id and subject.
-using Cleared = std::map<std::pair<std::string, Subject>, Instant>;
+/// When a signature was last said to be over, by its id, subject and part.
+using Cleared = std::map<std::tuple<std::string, Subject, std::string>, Instant>;
 
 Cleared cleared_in(const Replay& replay, const Catalog& catalog) {
   Cleared cleared;
   for (const Event& event : replay.events) {
     const Signature* signature = catalog.signature(event.signature);
     if (signature == nullptr || signature->use != SignatureUse::clears) continue;
-    Instant& last = cleared[{signature->clears, event.subject}];
+    Instant& last = cleared[{signature->clears, event.subject, part_of(event)}];
     last = std::max(last, event.received_at);
   }
   return cleared;
@@ -66,7 +67,7 @@ Warnings warnings_of(const Replay& replay, const Catalog& catalog) {
   for (const Event& event : replay.events) {
     const Cause* cause = cause_of_warning(event, catalog);
     if (cause == nullptr) continue;
-    const auto over = cleared.find({event.signature, event.subject});
+    const auto over = cleared.find({event.signature, event.subject, part_of(event)});
     if (over != cleared.end() && over->second >= event.received_at) continue;
     warnings[{cause, event.subject}].push_back(&event);
   }
