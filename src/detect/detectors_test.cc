@@ -73,8 +73,9 @@ TEST(Detectors, EveryCauseThatARuleNamesExists) {
 
 TEST(Detectors, EverySignatureThatARuleNamesExists) {
   for (const std::string_view id :
-       {finished_signature, exception_signature, std::string_view("c10d.timeout"),
-        std::string_view("c10d.dumpsignal"), std::string_view("xid.149")}) {
+       {finished_signature, resumed_signature, exception_signature,
+        std::string_view("c10d.timeout"), std::string_view("c10d.dumpsignal"),
+        std::string_view("xid.149")}) {
     EXPECT_NE(catalog().signature(id), nullptr) << id;
   }
 }
@@ -135,6 +136,37 @@ TEST(Detectors, AFloodOfTeardownBlamesNobodyAndDoesNotDrownTheRoot) {
   const auto verdicts = run(events, 5);
   ASSERT_EQ(verdicts.size(), 1U);
   EXPECT_EQ(verdicts.begin()->second.cause, "gpu.fell_off_bus");
+}
+
+/// One program's fault on `gpu` at `s` seconds; many of them differ by their number.
+Event sm_exception(const std::string& tpc, int pid, int s, int number) {
+  Event event = line(EventSource::kernel_log, "xid.13", Subject::of_gpu("n1", "0000:3b:00.0"), "n1",
+                     s * 1000, number);
+  event.fields = {{"gpc", "3"}, {"tpc", tpc}, {"pid", std::to_string(pid)}};
+  return event;
+}
+
+TEST(Detectors, AFaultOnManyMultiprocessorsDoesNotMakeDeafForAMonth) {
+  auto detectors = make_detectors(catalog());
+  Sent sent;
+  const auto tell = [&](const Event& event) {
+    for (const auto& detector : detectors) detector->observe(event);
+  };
+  const auto judge = [&](int s) {
+    for (const auto& detector : detectors)
+      detector->evaluate(start + std::chrono::seconds{s}, sent);
+  };
+  for (int i = 0; i < 1000; ++i) tell(sm_exception(std::to_string(i % 9), 1, 0, i));
+  judge(20);
+  for (int run = 0; run < 2; ++run) {
+    const int s = 90000 + run * 3600;
+    tell(sm_exception("5", 2 + run, s, 2000 + run));
+    judge(s + 20);
+  }
+  EXPECT_TRUE(std::any_of(sent.now.begin(), sent.now.end(), [](const auto& entry) {
+    return entry.second.cause == cause_id::sm_exception &&
+           entry.second.status != VerdictStatus::cleared;
+  }));
 }
 
 TEST(Detectors, TeardownBeforeTheRootDoesNotDrownIt) {

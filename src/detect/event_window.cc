@@ -24,7 +24,10 @@ bool EventWindow::add(const Event& event, bool root) {
   if (known_.contains(event.id)) return false;
   if (facts_.size() >= (root ? facts_max_ : facts_max_ - facts_max_ / 4)) {
     ++dropped_;
-    return false;
+    const bool newer = !facts_.empty() && happened_at(event) > facts_.front().at;
+    if (when_full_ == WhenFull::drop_newest || !newer) return false;
+    known_.erase(facts_.front().event.id);
+    facts_.erase(facts_.begin());
   }
   known_.insert(event.id);
   Fact fact{event, happened_at(event), learnt_at(event)};

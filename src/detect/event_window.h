@@ -38,11 +38,15 @@ Instant learnt_at(const Event& event);
 /// The node that the event speaks of, or else the one that reported it; "" if neither is known.
 const std::string& node_of(const Event& event);
 
+/// What a full window lets go: in a flood it is the first lines that name the cause; a long memory
+/// would be deaf after one.
+enum class WhenFull { drop_newest, drop_oldest };
+
 class EventWindow {
  public:
-  /// Beyond `facts_max` new facts are dropped and counted: in a flood it is the first lines that
-  /// name the cause.
-  explicit EventWindow(std::size_t facts_max) : facts_max_(facts_max) {}
+  /// Beyond `facts_max` facts are dropped and counted.
+  explicit EventWindow(std::size_t facts_max, WhenFull when_full = WhenFull::drop_newest)
+      : facts_max_(facts_max), when_full_(when_full) {}
 
   /// False if the event is known already or there is no room for it. The last quarter of the room
   /// is for events that may be a `root`: what a fault makes its neighbours say must not keep out
@@ -58,6 +62,7 @@ class EventWindow {
 
  private:
   std::size_t facts_max_;
+  WhenFull when_full_;
   std::size_t dropped_ = 0;
   std::vector<Fact> facts_;
   std::unordered_set<EventId> known_;

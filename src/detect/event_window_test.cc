@@ -42,6 +42,16 @@ TEST(EventWindow, InAFloodTheFirstLinesStay) {
   EXPECT_EQ(window.dropped(), 3U);
 }
 
+TEST(EventWindow, ALongMemoryLetsGoOfTheOldest) {
+  EventWindow window(2, WhenFull::drop_oldest);
+  for (int id = 1; id <= 5; ++id) EXPECT_TRUE(window.add(make(id, id)));
+  EXPECT_EQ(ids(window), (std::vector<EventId>{"e-4", "e-5"}));
+  EXPECT_EQ(window.dropped(), 3U);
+  EXPECT_FALSE(window.add(make(2, 2))) << "older than all that it holds";
+  EXPECT_FALSE(window.add(make(5, 5))) << "known, and pushes nothing out";
+  EXPECT_EQ(ids(window), (std::vector<EventId>{"e-4", "e-5"}));
+}
+
 TEST(EventWindow, ForgetsWhatIsOlderAndTakesItAgain) {
   EventWindow window(10);
   for (int id = 1; id <= 3; ++id) window.add(make(id, id));

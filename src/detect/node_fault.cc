@@ -52,7 +52,7 @@ class NodeFault final : public Detector {
  private:
   struct Node {
     EventWindow facts{node_facts_max};
-    EventWindow program{program_facts_max};
+    EventWindow program{program_facts_max, WhenFull::drop_oldest};
     Instant anew_since;
 
     [[nodiscard]] std::vector<Fact> all() const {
