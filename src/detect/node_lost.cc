@@ -59,8 +59,7 @@ class NodeLost final : public Detector {
     const std::set<std::string> shared = shared_losses(common);
     for (const auto& [name, node] : lost_) {
       std::vector<Verdict> own;
-      if (!shared.contains(name) && !ran_out_of_memory(name, node.since()))
-        own.push_back(verdict_of(name, node, now));
+      if (!shared.contains(name)) own.push_back(verdict_of(name, node, now));
       book_.settle(name, std::move(own), catalog_, now, verdicts);
     }
     book_.settle("", std::move(common), catalog_, now, verdicts);
@@ -158,15 +157,19 @@ class NodeLost final : public Detector {
     }
   }
 
-  /// A node without memory stops answering; what took the memory is the cause, and the node is not.
-  bool ran_out_of_memory(const std::string& name, Instant lost_at) const {
+  /// A node without memory stops answering: what took the memory may be the cause, and not the
+  /// node. News that come later than late news are waited for take nothing back.
+  bool ran_out_of_memory(const std::string& name, const LostNode& node) const {
+    const Instant lost_at = node.since();
+    const Instant learnt_until =
+        (node.down() ? node.scheduler : node.agent).arrived + catalog_.policy().limits.lateness;
     const auto remarks = remarks_.find(name);
     if (remarks == remarks_.end()) return false;
     const auto& facts = remarks->second.facts();
     return std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) {
       const Duration before = lost_at - fact.at;
       return catalog_.signature(fact.event.signature)->cause == cause_id::out_of_memory_host &&
-             before >= Duration{0} && before <= starved_span;
+             before >= Duration{0} && before <= starved_span && fact.arrived <= learnt_until;
     });
   }
 
@@ -249,6 +252,12 @@ class NodeLost final : public Detector {
     verdict.explanation =
         node.down() ? "The scheduler has lost " + name + "."
                     : "The agent of " + name + " fell silent; the scheduler still sees the node.";
+    if (ran_out_of_memory(name, node)) {
+      verdict.status = VerdictStatus::suspected;
+      verdict.confidence = std::min(verdict.confidence, confidence::hint);
+      verdict.explanation +=
+          " It had run out of memory, and a node without memory does not answer.";
+    }
     return verdict;
   }
 

@@ -24,9 +24,7 @@ constexpr std::size_t also_seen_max = 8;
 using EventsById = std::map<EventId, const Event*>;
 
 /// A rule that only says where to look has not found out what it is.
-bool is_hint(const Verdict& verdict) {
-  return verdict.detector == "attribution" && verdict.confidence <= confidence::hint;
-}
+bool is_hint(const Verdict& verdict) { return verdict.confidence <= confidence::hint; }
 
 bool is_unknown(const Verdict& verdict, const Catalog& catalog) {
   const Cause* cause = catalog.cause(verdict.cause);
