@@ -79,9 +79,11 @@ const JobLine& reason_of(const JobLine& error, const FailureCase& failure) {
 
 /// What ranks share keeps its name if that says more than an exception does: memory that is short
 /// everywhere, a checkpoint that nobody can read. Of a GPU it does not: all of them at once is the
-/// program.
+/// program; nor does what asks for another node or another start, which would meet the same.
 std::string_view shared_cause(const Cause& cause, bool one_node) {
-  const bool says_more = lies_outside_node(cause) && cause.id != cause_id::user_exception;
+  const bool for_people = !concerns_node(cause.remedy) && cause.remedy != Remedy::restart_job;
+  const bool says_more =
+      for_people && lies_outside_node(cause) && cause.id != cause_id::user_exception;
   return says_more || one_node ? std::string_view(cause.id) : cause_id::same_on_all_ranks;
 }
 
