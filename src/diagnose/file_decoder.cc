@@ -40,6 +40,10 @@ Origin origin_of(const InputFile& file, EventSource source) {
   const std::string job = hint.job.empty() ? Subject::of_unnamed_job().attempt.job : hint.job;
   origin.attempt = AttemptId{job, 0};
   origin.rank = hint.rank;
+  if (source == EventSource::job_log && hint.written_by_task) {
+    origin.node = hint.node;
+    origin.node_is_guess = true;
+  }
   return origin;
 }
 
@@ -47,8 +51,11 @@ namespace {
 
 /// A log is read whole within a minute, so its limits are those of a file and not of a minute; and
 /// what a line ends with may be what matters.
-constexpr DecoderLimits file_limits{std::chrono::seconds{5}, 1000, 20000, 65536,
-                                    file_line_bytes_max};
+constexpr DecoderLimits file_limits{.coalesce = std::chrono::seconds{5},
+                                    .coalesce_lines = 1000,
+                                    .events_per_minute_max = 20'000,
+                                    .pairs_per_minute_max = 65'536,
+                                    .line_bytes = file_line_bytes_max};
 
 /// A decoder that takes bytes as they come, and the time at which they are read.
 template <class Decoder>

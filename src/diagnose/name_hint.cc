@@ -70,9 +70,11 @@ std::string job_in(std::string_view name) {
 /// day, a ticket.
 bool named_as_host(std::string_view name) {
   constexpr auto others = std::to_array<std::string_view>(
-      {"run",     "runs", "job",   "jobs",  "rank",   "attempt",  "log",   "logs",  "case",
-       "exp",     "step", "slurm", "batch", "ticket", "incident", "issue", "inc",   "v",
-       "version", "rev",  "part",  "day",   "week",   "test",     "try",   "trial", "epoch"});
+      {"run",  "runs",  "job",     "jobs",  "rank",  "attempt", "log",      "logs",
+       "case", "exp",   "step",    "slurm", "batch", "ticket",  "incident", "issue",
+       "inc",  "v",     "version", "rev",   "part",  "day",     "week",     "test",
+       "try",  "trial", "epoch",   "seed",  "fold",  "shard",   "stage",    "iter",
+       "lr",   "bs",    "gpus",    "nodes", "task",  "train"});
   const std::string lower = to_lower(name);
   const auto word = lower.substr(0, lower.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
   return !name.empty() && is_digit(name.back()) && !is_digit(name[0]) && !contains(others, word) &&
@@ -111,6 +113,36 @@ std::string node_in_folder(std::string_view folder, std::string_view name) {
   return named_as_host(folder) ? std::string(folder) : "";
 }
 
+/// "n3" of "slurm-123_4-n3", "n3_1" of "train_123_n3_1"; "" without a number before a word.
+std::string_view behind_job_number(std::string_view stem) {
+  bool after_number = false;
+  while (!stem.empty()) {
+    const std::string_view word = stem.substr(0, stem.find_first_of("_-"));
+    const bool number = !word.empty() && word.find_first_not_of("0123456789+") == word.npos;
+    if (after_number && !number) return stem;
+    after_number = number;
+    stem.remove_prefix(std::min(stem.size(), word.size() + 1));
+  }
+  return {};
+}
+
+/// "n3-1" may be a host of that name, or task 1 of n3.
+bool may_end_in_task(std::string_view host) {
+  const auto dash = host.rfind('-');
+  return dash != std::string_view::npos && dash > 0 && is_digit(host[dash - 1]) &&
+         host.find_first_not_of("0123456789", dash + 1) == std::string_view::npos;
+}
+
+/// What Slurm writes for %N, and for %t behind it.
+void learn_from_job_file(std::string_view name, NameHint& hint) {
+  const std::string_view rest = behind_job_number(name.substr(0, name.find('.')));
+  const std::string_view host = rest.substr(0, rest.find('_'));
+  if (!named_as_host(host) || may_end_in_task(host)) return;
+  hint.node = host;
+  hint.written_by_task =
+      host.size() < rest.size() && small_number(rest.substr(host.size() + 1)).has_value();
+}
+
 /// "123_4_0_log.err", as submitit names them: job, array task and task.
 void learn_from_submitit(std::string_view name, NameHint& hint) {
   const std::vector<std::string_view> words = words_of(name);
@@ -133,6 +165,7 @@ NameHint name_hint(std::string_view path) {
   hint.rank = rank_in(words_of(name));
   hint.job = job_in(name);
   hint.node = node_in(name);
+  if (hint.node.empty()) learn_from_job_file(name, hint);
   learn_from_submitit(name, hint);
   if (slash == std::string_view::npos) return hint;
   const std::string_view folders = path.substr(0, slash);

@@ -44,6 +44,20 @@ TEST(NameHint, JobAndNode) {
   EXPECT_EQ(name_hint("dmesg-2026.txt").node, "");
 }
 
+TEST(NameHint, SlurmWritesTheNodeBehindTheJob) {
+  EXPECT_EQ(name_hint("slurm-77-node18.out").node, "node18");
+  EXPECT_EQ(name_hint("slurm-123_4-gpu-node-007.out").node, "gpu-node-007");
+  EXPECT_FALSE(name_hint("slurm-77-node18.out").written_by_task) << "or by the batch script";
+  EXPECT_EQ(name_hint("train_77_gpu18_1.out").node, "gpu18");
+  EXPECT_TRUE(name_hint("train_77_gpu18_1.out").written_by_task);
+  EXPECT_EQ(name_hint("train_77_gpu18_1.out").rank, -1) << "the task may be a launcher's";
+  for (const std::string_view other :
+       {"slurm-77-train.out", "slurm-77_4_log.err", "train_77_rank3_1.out", "exp_5_seed3_1.out",
+        "slurm-77-batch1.out", "slurm-77-task2.out", "slurm-77-node.out", "slurm-77-n3-1.out",
+        "n3_1.out", "train-3.log", "slurm-77-ticket4.out", "slurm-77_.out"})
+    EXPECT_EQ(name_hint(other).node, "") << other;
+}
+
 TEST(NameHint, SubmititNamesJobAndTask) {
   EXPECT_EQ(name_hint("out/77123_3_log.err").job, "77123");
   EXPECT_EQ(name_hint("out/77123_3_log.err").rank, 3);

@@ -40,10 +40,11 @@ std::string kernel_node(const LinePrefix& prefix, const Origin& origin) {
                               : first_of({origin.node, host, std::string(unknown_node)});
 }
 
-/// The node that wrote the log, where that is known: a log of many ranks, or a scheduler's, is only
-/// read there.
+/// The node that wrote the log, where that is known, be it by the log's name: a log of many ranks,
+/// or a scheduler's, is only read there.
 std::string writing_node(const Origin& origin) {
-  return origin.source == EventSource::job_log && origin.rank >= 0 ? origin.node : std::string();
+  const bool of_one_task = origin.rank >= 0 || origin.node_is_guess;
+  return origin.source == EventSource::job_log && of_one_task ? origin.node : std::string();
 }
 
 /// Where something that a line tells of itself happened. What it captured may be a container's
