@@ -271,6 +271,14 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   return explanation;
 }
 
+/// The address of the GPU on which the line's rank runs; "" if it is not known, or has several.
+static std::string only_gpu_of(const JobLine& line, const AttemptRecord& attempt) {
+  const RankPlace* place = attempt.place_of(line.rank);
+  const bool one = place != nullptr && !line.node.empty() && place->node == line.node &&
+                   place->gpus.size() == 1 && place->gpus.front().find(':') != std::string::npos;
+  return one ? place->gpus.front() : std::string();
+}
+
 std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure) {
   const auto first = std::find_if(failure.lines.begin(), failure.lines.end(), says_hardware);
   if (first == failure.lines.end()) return std::nullopt;
@@ -278,6 +286,10 @@ std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure) {
   const Subject& said = first->fact->event.subject;
   const bool names_device = concerns_node(said) && names_part(said) && said.node == first->node;
   if (!first->node.empty()) explanation.subject = Subject::of_node(first->node);
+  if (first->cause->cause_class == CauseClass::gpu) {
+    const std::string gpu = only_gpu_of(*first, failure.attempt);
+    if (!gpu.empty()) explanation.subject = Subject::of_gpu(first->node, gpu);
+  }
   if (names_device) explanation.subject = said;
   explanation.hardware = true;
   explanation.confidence = first->node.empty() ? confidence::fair : confidence::likely;
