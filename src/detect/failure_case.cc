@@ -112,7 +112,8 @@ std::string normalised(std::string_view line) {
 }
 
 bool is_root(const JobLine& line) {
-  return line.signature->role == Role::root && line.signature->strength != Strength::lead;
+  return line.signature->role == Role::root && line.signature->strength != Strength::lead &&
+         !line.outlived;
 }
 
 /// An exception that no signature knows is an error of the program, too, though the weakest kind.
@@ -153,17 +154,52 @@ bool says_hardware(const JobLine& line) {
   return false;
 }
 
-void drop_outlived(std::vector<JobLine>& lines) {
-  constexpr Duration death_throes = std::chrono::minutes{1};  // what is raised in a clean-up
-  const std::vector<JobLine> all = lines;
-  std::erase_if(lines, [&](const JobLine& said) {
-    const Instant at = said.fact->event.observed_at;
-    if (!known(at) || said.rank < 0 || !says_hardware(said)) return false;
-    return std::any_of(all.begin(), all.end(), [&](const JobLine& line) {
-      return line.rank == said.rank && line.node == said.node && is_own_error(line) &&
-             lies_outside_node(*line.cause) && line.fact->event.observed_at - at > death_throes;
-    });
+bool tells_of_node(const Event& event, const Signature& signature) {
+  // What a line has before its words is a field "host", too.
+  const bool names = contains(signature.captures, "host") || contains(signature.captures, "hosts");
+  return names && event.subject.kind == SubjectKind::node && event.subject.node != event.reporter;
+}
+
+namespace {
+
+bool shows_life(const JobLine& line) {
+  static constexpr std::array signs = {resumed_signature, finished_signature};
+  return contains(signs, std::string_view(line.signature->id));
+}
+
+/// The last exception of its program that the rank of `said` raised; Instant::min() if there is
+/// none.
+Instant last_own_error(const std::vector<JobLine>& lines, const JobLine& said) {
+  Instant last = Instant::min();
+  for (const JobLine& line : lines) {
+    if (line.rank == said.rank && line.node == said.node && is_own_error(line) &&
+        lies_outside_node(*line.cause))
+      last = std::max(last, line.fact->event.observed_at);
+  }
+  return last;
+}
+
+/// Was the rank started, or did it say that it is at work, after `from` and no later than `to`?
+bool alive_between(const std::vector<JobLine>& lines, const RankStarts& starts, std::int32_t rank,
+                   Instant from, Instant to) {
+  const auto inside = [&](Instant at) { return at > from && at <= to; };
+  const auto start = starts.find(rank);
+  if (start != starts.end() && inside(start->second)) return true;
+  return std::any_of(lines.begin(), lines.end(), [&](const JobLine& line) {
+    return line.rank == rank && shows_life(line) && inside(line.fact->event.observed_at);
   });
+}
+
+}  // namespace
+
+void mark_outlived(std::vector<JobLine>& lines, const RankStarts& starts) {
+  constexpr Duration death_throes = std::chrono::minutes{1};  // what is raised in a clean-up
+  for (JobLine& said : lines) {
+    const Instant at = said.fact->event.observed_at;
+    if (!known(at) || said.rank < 0 || !says_hardware(said)) continue;
+    const Instant error = last_own_error(lines, said);
+    said.outlived = error > at + death_throes && alive_between(lines, starts, said.rank, at, error);
+  }
 }
 
 bool failed_by_program(const std::vector<JobLine>& lines) {

@@ -33,7 +33,8 @@ struct JobLine {
   const Signature* signature = nullptr;
   const Cause* cause = nullptr;
   std::int32_t rank = -1;
-  std::string node;  // where it happened; "" if nobody can tell
+  std::string node;       // where it happened; "" if nobody can tell
+  bool outlived = false;  // its rank went on after it: no first cause
 };
 
 struct NodeFaults {
@@ -94,6 +95,10 @@ const std::vector<NamedRule>& failure_rules();
 /// Never empty-handed: if no rule knows, the cause is unknown and `missing` says what to send.
 Explanation explain(const FailureCase& failure);
 
+/// True if the line names the node that it is about, and not only the one where it was written: of
+/// a node that is gone another one writes.
+bool tells_of_node(const Event& event, const Signature& signature);
+
 /// The line as rules compare it: numbers, addresses and everything in brackets are the same on all
 /// ranks or none.
 std::string normalised(std::string_view line);
@@ -102,6 +107,8 @@ std::string normalised(std::string_view line);
 inline constexpr std::string_view finished_signature = "training.finished";
 /// Of a kernel's event, "1": nobody knows when it was, and it was put at the end of the job.
 inline constexpr std::string_view time_unknown_field = "time_unknown";
+/// The line by which a training says that it goes on from a checkpoint.
+inline constexpr std::string_view resumed_signature = "training.resumed";
 /// A rank says itself that its collective timed out.
 inline constexpr std::string_view collective_timeout_signature = "c10d.timeout";
 /// Any exception that no other signature knows.
@@ -121,9 +128,12 @@ bool lies_outside_node(const Cause& cause);
 /// True for a job's words about broken hardware ("uncorrectable ECC error"): decisive, and of a
 /// hardware class.
 bool says_hardware(const JobLine& line);
-/// Takes out what lines say of broken hardware where the same rank raises an exception of its
-/// program long after: no process outlives the error, so this one went on or was started anew.
-void drop_outlived(std::vector<JobLine>& lines);
+/// When each rank was started last, as far as a launcher has told.
+using RankStarts = std::map<std::int32_t, Instant>;
+/// Marks what lines say of broken hardware as `outlived` where the same rank raises an exception of
+/// its program long after, and was alive in between: started anew, or at work. Without a sign of
+/// life the exception may be what the error ended in.
+void mark_outlived(std::vector<JobLine>& lines, const RankStarts& starts);
 /// True if the ranks met errors of their own, and every one lies outside the nodes: hardware that
 /// breaks makes no program raise a KeyError.
 bool failed_by_program(const std::vector<JobLine>& lines);

@@ -159,6 +159,8 @@ void FailureDesk::observe_attempt(const Event& event) {
   }
   if (record == nullptr) return;
   Lines& lines = lines_[record->id];
+  if (event.kind == EventKind::rank_started && record->ranks.contains(event.subject.rank))
+    lines.started[event.subject.rank] = happened_at(event);
   const bool job_line =
       event.kind == EventKind::log_signature && event.source != EventSource::kernel_log;
   if (job_line && !open_.contains(record->id))
@@ -285,7 +287,7 @@ std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Li
     known_lines.push_back(std::move(line));
   }
   for (JobLine& line : known_lines) places.complete(line);
-  drop_outlived(known_lines);
+  mark_outlived(known_lines, lines.started);
   return known_lines;
 }
 

@@ -62,6 +62,7 @@ class FailureDesk {
   struct Lines {
     EventWindow window{attempt_lines_max};
     OperationBoard operations;
+    RankStarts started;
     bool news = false;
     bool settled = false;  // as of the last explanation
   };

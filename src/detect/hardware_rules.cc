@@ -74,17 +74,19 @@ std::vector<Candidate> candidates_of(const std::vector<NodeFaults>& nodes,
     for (const KernelFault& fault : node.faults) {
       if (fault.program || !hardware_class(fault.cause->cause_class)) continue;
       if (!used_by_attempt(fault, node.node, failure.attempt)) continue;
-      if (program_failed && time_unknown(fault)) continue;
+      if (!noticed(fault, failure)) continue;
+      if (program_failed && beaten_by_program(fault, failure)) continue;
       candidates.push_back({&node, &fault});
     }
   }
-  // Decisive before ambiguous, then the earliest; the node's name only makes the order stable.
+  // Decisive before ambiguous before what was over at once, then the earliest; the node's name only
+  // makes the order stable.
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) {
                      if (a.fault->decisive != b.fault->decisive) return a.fault->decisive;
+                     if (a.fault->brief != b.fault->brief) return b.fault->brief;
                      return a.at() != b.at() ? a.at() < b.at() : a.node->node < b.node->node;
                    });
-                     if (a.fault->brief != b.fault->brief) return b.fault->brief;
   return candidates;
 }
 
@@ -149,12 +151,12 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
           ? confidence::proven
           : (agrees != nullptr ? confidence::strong
                                : std::min(best.fault->confidence, confidence::even));
-  explanation.missing = best.fault->missing;
-  for (const Fact* fact : best.fault->evidence) explanation.evidence.push_back(&fact->event);
   if (best.fault->brief) {
     explanation.sure = false;
     explanation.confidence = best.fault->confidence;
   }
+  explanation.missing = best.fault->missing;
+  for (const Fact* fact : best.fault->evidence) explanation.evidence.push_back(&fact->event);
   for (const Fact* fact : best.fault->consequences)
     explanation.consequences.push_back(&fact->event);
   add_job_lines(explanation, failure);
@@ -198,12 +200,11 @@ std::optional<Explanation> rule_kernel_fault_afterwards(const FailureCase& failu
 
 namespace {
 
-/// The node that a line says is lost; nullptr if it only tells where it was written: a node that is
-/// gone writes nothing any more.
+/// The node that a line says is lost; nullptr if it names none.
 const std::string* node_said_lost(const JobLine& line, const FailureCase& failure) {
   const Event& event = line.fact->event;
-  if (event.subject.kind != SubjectKind::node || event.subject.node == event.reporter)
-    return nullptr;
+  if (!tells_of_node(event, *line.signature))
+    return failure.attempt.node_called(event.field("address"));
   if (failure.attempt.nodes.empty()) return &event.subject.node;  // nobody told where it ran
   return failure.attempt.node_called(event.subject.node);
 }

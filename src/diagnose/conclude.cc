@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "base/contains.h"
 #include "base/text.h"
 #include "detect/confidence.h"
 #include "detect/event_window.h"
-#include "detect/verdict_book.h"
 #include "detect/failure_case.h"
 #include "detect/place_words.h"
+#include "detect/verdict_book.h"
 #include "diagnose/advice.h"
 #include "diagnose/runs.h"
 #include "diagnose/warnings.h"
@@ -177,20 +178,23 @@ bool rebooted_since(const Verdict& verdict, const Replay& replay) {
   });
 }
 
-/// Several nodes can be lost at once, and a verdict has one subject.
-void add_other_nodes(Diagnosis& diagnosis, const Verdict& verdict, NodeManager manager,
-                     const Catalog& catalog) {
+/// Several nodes can be lost at once, and a verdict has one subject. The nodes that only tell of it
+/// are none of them.
+void add_other_nodes(Diagnosis& diagnosis, const Verdict& verdict, const Replay& replay,
+                     NodeManager manager, const Catalog& catalog) {
   const Cause* cause = catalog.cause(verdict.cause);
   if (cause == nullptr || verdict.rule != "node_failed" ||
       verdict.subject.kind != SubjectKind::node)
     return;
-  for (const EvidenceLine& line : diagnosis.evidence) {
+  for (const Event& event : replay.events) {
+    const Signature* signature = catalog.signature(event.signature);
+    if (signature == nullptr || !tells_of_node(event, *signature)) continue;
+    if (!contains(verdict.evidence, event.id)) continue;
     const auto& named = diagnosis.subjects;
-    const bool fresh = std::find(named.begin(), named.end(), line.subject) == named.end();
-    if (line.subject.kind != SubjectKind::node || !fresh) continue;
+    if (std::find(named.begin(), named.end(), event.subject) != named.end()) continue;
     Verdict other = verdict;
-    other.subject = line.subject;
-    diagnosis.subjects.push_back(line.subject);
+    other.subject = event.subject;
+    diagnosis.subjects.push_back(event.subject);
     const Advice advice = advise(other, *cause, {manager});
     diagnosis.commands.insert(diagnosis.commands.end(), advice.commands.begin(),
                               advice.commands.end());
@@ -240,7 +244,7 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
   }
   add_verdict(diagnosis, verdicts.front(), replay, manager, catalog);
   add_timeline(diagnosis, verdicts.front(), replay, lines, catalog);
-  add_other_nodes(diagnosis, verdicts.front(), manager, catalog);
+  add_other_nodes(diagnosis, verdicts.front(), replay, manager, catalog);
   for (const Verdict& verdict : verdicts) {
     const bool same = verdict.id == verdicts.front().id || verdict.cause == diagnosis.cause;
     if (!same && diagnosis.also_seen.size() < also_seen_max)
