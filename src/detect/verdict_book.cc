@@ -31,6 +31,16 @@ bool absorbed(const Verdict& old, const std::vector<Verdict>& holding, const Cat
   });
 }
 
+/// True if a verdict in `holding` explains what the old one took for a program's doing: it rests on
+/// the same line, and on others that came since.
+bool taken_over(const Verdict& old, const std::vector<Verdict>& holding, const Catalog& catalog) {
+  const Cause* cause = catalog.cause(old.cause);
+  if (cause == nullptr || !blames_no_node(*cause) || old.evidence.empty()) return false;
+  return std::any_of(holding.begin(), holding.end(), [&](const Verdict& other) {
+    return contains(other.evidence, old.evidence.front());
+  });
+}
+
 template <class Value>
 void add_once(std::vector<Value>& values, const Value& value) {
   if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
@@ -64,7 +74,8 @@ void VerdictBook::settle(const std::string& scope, std::vector<Verdict> holding,
     }
     // Evidence that only grew too old to remember was not taken back: a broken node does not heal
     // by being forgotten.
-    if (now - old.since >= catalog.policy().limits.repeat_window) continue;
+    const bool forgotten = now - old.since >= catalog.policy().limits.repeat_window;
+    if (forgotten && !taken_over(old, holding, catalog)) continue;
     old.status = VerdictStatus::cleared;
     old.acts_at_once = false;
     old.updated_at = now;
