@@ -2,10 +2,13 @@
 // within a minute are something that they share, a network or the controller itself, and no node is
 // blamed. An agent that fell silent is a hint and nothing more: the agent may have been stopped.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "base/contains.h"
+#include "base/text.h"
 #include "detect/attempt_tracker.h"
 #include "detect/cause_ids.h"
 #include "detect/clean_record.h"
@@ -31,6 +34,17 @@ struct LostNode {
 };
 
 Fact fact_of(const Event& event) { return {event, happened_at(event), learnt_at(event)}; }
+
+/// A person has taken the node down and says why. What the scheduler finds itself is signed by its
+/// own account, which may be called anything: its words are known.
+bool taken_by_person(const Event& event) {
+  static constexpr std::array accounts = {"", "root", "slurm"};
+  static constexpr std::array own_words = {"not responding", "node unexpectedly", "resumetimeout"};
+  const std::string reason = to_lower(trim(event.field("reason")));
+  return !reason.empty() && !contains(accounts, event.field("owner")) &&
+         std::none_of(own_words.begin(), own_words.end(),
+                      [&](std::string_view words) { return reason.starts_with(words); });
+}
 
 class NodeLost final : public Detector {
  public:
@@ -84,7 +98,8 @@ class NodeLost final : public Detector {
       if (known_loss != lost_.end() && !known_loss->second.down()) drop(name);
     } else if (says_down(event)) {
       // Out of service or down already: somebody is at work on it, and this is news of that.
-      const bool expected = event.field("drained") == "true" || event.field("was_down") == "true";
+      const bool expected = event.field("drained") == "true" || event.field("was_down") == "true" ||
+                            taken_by_person(event);
       if (known_loss == lost_.end() && expected) return;
       LostNode& node = note(event);
       if (!node.down()) node.scheduler = fact_of(event);
