@@ -221,6 +221,10 @@ Subject place_of(const JobLine& line, const FailureCase& failure) {
 std::string place_text(const JobLine& line) {
   const std::string where = line.node.empty() ? "" : " on " + line.node;
   if (line.rank >= 0) return "rank " + std::to_string(line.rank) + where;
+  const std::string_view local_rank = line.fact->event.field("local_rank");
+  if (!local_rank.empty())
+    return "local rank " + std::string(local_rank) +
+           (where.empty() ? " of a node that the log does not name" : where);
   return line.node.empty() ? "a rank that the log does not name" : line.node;
 }
 
