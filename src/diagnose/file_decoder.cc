@@ -1,6 +1,7 @@
 #include "diagnose/file_decoder.h"
 
 #include <functional>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -149,6 +150,18 @@ Result<std::vector<Event>> decode_smi_xml(std::string_view text, const Origin& o
   return decode_nvidia_smi_xml(text, origin, counters);
 }
 
+/// Which ports are not active says something of each other.
+DecodeDocument decode_ib_state(const SystemDatabases& databases, Instant now) {
+  return [databases, now](std::string_view text, const Origin& origin,
+                          Counters& counters) -> Result<std::vector<Event>> {
+    IbStateDecoder decoder(databases, origin, counters, file_limits);
+    std::vector<Event> events = decoder.feed(text, 0, now);
+    std::vector<Event> last = decoder.finish(now);
+    std::move(last.begin(), last.end(), std::back_inserter(events));
+    return events;
+  };
+}
+
 /// For documents whose texts (a node's reason, a pod's event) may hit a signature.
 template <class Decode>
 DecodeDocument with_signatures(Decode decode, const LogDatabases& databases) {
@@ -196,7 +209,7 @@ std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile
                                            file_limits),
                     now);
     case ContentKind::ib_state:
-      return stream(IbStateDecoder(databases.of_system(), node, counters, file_limits), now);
+      return document(decode_ib_state(databases.of_system(), now), node, counters);
     case ContentKind::nccl_inspector: return stream(NcclInspectorDecoder(trace, counters), now);
     case ContentKind::nccl_ras_json: return stream(NcclRasJsonDecoder(trace, counters), now);
     case ContentKind::nccl_ras_text: return stream(NcclRasTextDecoder(trace, counters), now);

@@ -13,6 +13,7 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t ports_max = 64;  // of one device; switches have more and are no hosts
+constexpr std::size_t held_max = 65536;
 constexpr std::size_t name_bytes_max = 64;
 
 struct Spelling {
@@ -98,7 +99,8 @@ std::vector<Event> IbStateDecoder::feed(std::string_view bytes, std::uint64_t of
 
 std::vector<Event> IbStateDecoder::finish(Instant now) {
   lines_.finish([&](const Line& line) { take_line(line, now); });
-  end_device(now);
+  end_device();
+  give_ports(now);
   return records_.finish(now);
 }
 
@@ -106,22 +108,22 @@ void IbStateDecoder::take_line(const Line& line, Instant now) {
   const std::string_view text = trim(line.text);
   if (text.starts_with("-E-")) return take_diagnosis(line, now);
   if (text.starts_with("Timestamp:")) return take_time(trim(text.substr(10)));
-  if (take_head(text, line.offset, now) || ports_.empty()) return;
+  if (take_head(text, line.offset) || ports_.empty()) return;
   const auto colon = text.find(':');
   if (colon == std::string_view::npos) return;
   read(trim(text.substr(0, colon)), trim(text.substr(colon + 1)));
 }
 
 /// True for a line that begins a device or a port.
-bool IbStateDecoder::take_head(std::string_view line, std::uint64_t offset, Instant now) {
+bool IbStateDecoder::take_head(std::string_view line, std::uint64_t offset) {
   constexpr std::string_view status_head = "Infiniband device ";
   if (line.starts_with("CA '")) {
-    begin_device(unquoted(line), now);
+    begin_device(unquoted(line));
   } else if (line.starts_with("hca_id:")) {
-    begin_device(trim(line.substr(7)), now);
+    begin_device(trim(line.substr(7)));
   } else if (line.starts_with(status_head) && line.ends_with(" status:")) {
     const std::string_view name = unquoted(line);
-    if (name != device_) begin_device(name, now);
+    if (name != device_) begin_device(name);
     const auto port = line.find(" port ");
     if (port != std::string_view::npos)
       begin_port(line.substr(port + 6, line.size() - port - 6 - 8), offset);
@@ -140,11 +142,12 @@ void IbStateDecoder::read(std::string_view key, std::string_view value) {
   if (key == "state" || key == "State") port.state = state_of(value);
   if (key == "Physical state" || key == "phys state" || key == "phys_state")
     port.physical = physical_of(value);
+  if (key == "Link layer" || key == "link_layer") port.ethernet = value == "Ethernet";
   if (key == "Base lid" || key == "base lid" || key == "port_lid") port.has_lid = is_lid(value);
 }
 
-void IbStateDecoder::begin_device(std::string_view name, Instant now) {
-  end_device(now);
+void IbStateDecoder::begin_device(std::string_view name) {
+  end_device();
   device_ = is_name(name) ? std::string(name) : std::string();
 }
 
@@ -158,21 +161,46 @@ void IbStateDecoder::begin_port(std::string_view number, std::uint64_t offset) {
   counters_.add("ingest_ib_ports_total");
 }
 
-void IbStateDecoder::end_device(Instant now) {
+template <class Port>
+static bool is_down(const Port& port) {
+  return port.state == "Down" && port.physical != "LinkUp";
+}
+
+void IbStateDecoder::end_device() {
   const bool one_is_active = std::any_of(ports_.begin(), ports_.end(),
                                          [](const Port& port) { return port.state == "Active"; });
-  for (const Port& port : ports_) {
+  for (Port& port : ports_) {
+    if (port.state == "Active") set_up_ = set_up_ || !port.ethernet;
     if (port.state.empty() || port.state == "Active") continue;
-    const bool down = port.state == "Down" && port.physical != "LinkUp";
     const bool unused = one_is_active || port.physical == "Disabled";
-    if (down && unused && !port.has_lid) continue;
-    std::string words = "ib_port " + device_ + ":" + port.number + ": state " + port.state;
-    if (!port.physical.empty()) words += ", physical " + port.physical;
-    if (down && port.has_lid) words += ", had a LID";
-    add_line(origin_.node, words, port.offset, now);
+    if (is_down(port) && unused && !port.has_lid) continue;
+    port.device = device_;
+    if (held_.size() < held_max) held_.push_back(std::move(port));
   }
   ports_.clear();
   device_.clear();
+}
+
+void IbStateDecoder::give_ports(Instant now) {
+  const auto waits = [](const Port& port) {
+    return port.state == "Initializing" && port.physical == "LinkUp" && !port.ethernet;
+  };
+  const auto waiting = std::count_if(held_.begin(), held_.end(), waits);
+  const bool no_manager = !set_up_ && waiting > 1;
+  bool told = false;
+  for (const Port& port : held_) {
+    if (no_manager && waits(port)) {
+      if (!std::exchange(told, true))
+        add_line(origin_.node, "ib_ports: " + std::to_string(waiting) + " trained, none set up",
+                 port.offset, now);
+      continue;
+    }
+    std::string words = "ib_port " + port.device + ":" + port.number + ": state " + port.state;
+    if (!port.physical.empty()) words += ", physical " + port.physical;
+    if (is_down(port) && port.has_lid) words += ", had a LID";
+    add_line(origin_.node, words, port.offset, now);
+  }
+  held_.clear();
 }
 
 /// "2025-02-11 03:21:44 UTC +0000" of ibdiagnet.

@@ -4,7 +4,8 @@
 //
 // A port that never had a cable is down like one that lost it. What tells them apart is the LID
 // that a subnet manager gives to a port that is up; of a card with several ports of which another
-// is active, one without it is taken for unused.
+// is active, one without it is taken for unused. Where several ports are trained and none was set
+// up, what they lack is the subnet manager: that is one line, and about no port.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@
 
 namespace faultline {
 
-/// Not thread-safe; one for each file. Only `databases.kernel` is used. Memory does not grow with
-/// the input. Counters: ingest_ib_ports_total.
+/// Not thread-safe; one for each file. Only `databases.kernel` is used. Of ports that are not
+/// active at most held_max are held until the end. Counters: ingest_ib_ports_total.
 class IbStateDecoder {
  public:
   IbStateDecoder(const SystemDatabases& databases, Origin origin, Counters& counters,
@@ -33,15 +34,18 @@ class IbStateDecoder {
     std::string number;
     std::string state;     // "Active", "Initializing", "Armed", "Down"
     std::string physical;  // "LinkUp", "Polling", ...; "" if it is not said
+    std::string device;
     bool has_lid = false;
+    bool ethernet = false;  // sets itself up
     std::uint64_t offset = 0;
   };
   void take_line(const Line& line, Instant now);
-  bool take_head(std::string_view line, std::uint64_t offset, Instant now);
+  bool take_head(std::string_view line, std::uint64_t offset);
   void read(std::string_view key, std::string_view value);
-  void begin_device(std::string_view name, Instant now);
+  void begin_device(std::string_view name);
   void begin_port(std::string_view number, std::uint64_t offset);
-  void end_device(Instant now);
+  void end_device();
+  void give_ports(Instant now);
   void take_diagnosis(const Line& line, Instant now);
   void take_time(std::string_view value);
   void add_line(std::string_view host, std::string_view words, std::uint64_t offset, Instant now);
@@ -52,6 +56,8 @@ class IbStateDecoder {
   LineSplitter lines_;
   std::string device_;
   std::vector<Port> ports_;  // of the device
+  std::vector<Port> held_;   // not active, of all devices
+  bool set_up_ = false;      // a subnet manager has set up one of them
 };
 
 }  // namespace faultline
