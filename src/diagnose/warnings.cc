@@ -9,6 +9,7 @@
 
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
+#include "detect/kernel_faults.h"
 #include "detect/place_words.h"
 #include "detect/recovery.h"
 
@@ -36,7 +37,15 @@ bool awaits_reset(const Event& event) {
          (event.field("remap_pending") == "1" || event.field("page_retirement_pending") == "1");
 }
 
+/// Teardown that names a fault of programs as its cause, whose own line is not here.
+bool ends_program(const Event& event, const Catalog& catalog) {
+  const std::string_view code = event.field("root_xid");
+  const Signature* root = code.empty() ? nullptr : catalog.signature("xid." + std::string(code));
+  return root != nullptr && faults_of_programs(*root);
+}
+
 const Cause* cause_of_warning(const Event& event, const Catalog& catalog) {
+  if (ends_program(event, catalog)) return catalog.cause(cause_id::user_exception);
   if (awaits_reset(event)) return catalog.cause(cause_id::row_remap_pending);
   const Signature* signature = catalog.signature(event.signature);
   return is_warning(event, signature) ? catalog.cause(signature->cause) : nullptr;
