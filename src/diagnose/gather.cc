@@ -96,6 +96,13 @@ ContentKind kind_of(std::string_view head, const std::string& name) {
   if (is_pickle(head) && kind != ContentKind::flight_recorder_pickle)
     return trailing_rank(name) >= 0 ? ContentKind::flight_recorder_pickle : ContentKind::binary;
   if (kind != ContentKind::kernel_log || head.size() <= content_head_bytes) return kind;
+/// A file that was truncated while its writer had it open begins with a hole of NUL bytes.
+std::string_view behind_hole(std::string_view head) {
+  constexpr std::size_t hole_bytes_min = 16;  // fewer may be wide characters
+  const auto hole = std::min(head.find_first_not_of('\0'), head.size());
+  return hole < hole_bytes_min || hole == head.size() ? head : head.substr(hole);
+}
+
   const std::string_view tail = head.substr(head.size() - content_head_bytes);
   const ContentKind later = content_kind(tail.substr(tail.find('\n') + 1));
   return later == ContentKind::job_log ? later : kind;
@@ -116,7 +123,7 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
     warn({file.name, "is a page of faultline's own", "all of it", false});
     return;
   }
-  ReadFile seen{file, kind_of(head, file.name), bytes, 0};
+  ReadFile seen{file, kind_of(behind_hole(head), file.name), bytes, 0};
   Counters counted;  // of this file alone
   const auto decoder = make_file_decoder(seen.kind, file, databases_, counted, now_);
   if (decoder == nullptr) {

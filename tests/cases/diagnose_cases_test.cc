@@ -196,5 +196,18 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+TEST(DiagnoseFiles, AHoleThatTruncationLeftHidesNoLog) {
+  InputFile file;
+  file.name = "slurm-77.out";
+  const std::string log =
+      "0: [2026-11-29 10:11:58] INFO step 400\n0: IndexError: list index out of range\n"
+      "srun: error: n5: task 0: Exited with exit code 1\n";
+  const auto causes = [&](std::size_t hole_bytes) {
+    return diagnose_files({{file, std::string(hole_bytes, '\0') + log}}).front().cause;
+  };
+  EXPECT_EQ(causes(0), "software.user_exception");
+  EXPECT_EQ(causes(200'000), "software.user_exception");
+}
+
 }  // namespace
 }  // namespace faultline
