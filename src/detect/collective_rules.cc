@@ -10,6 +10,7 @@
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
+#include "detect/launch_counts.h"
 
 namespace faultline {
 namespace {
@@ -269,6 +270,21 @@ std::optional<Explanation> different_calls(const FailureCase& failure) {
   return std::nullopt;
 }
 
+/// While a job runs somebody is always behind in what he launched, so NCCL must have been asked
+/// after the others began to wait.
+std::optional<Explanation> behind_in_launches(const FailureCase& failure) {
+  const RankOperation* behind =
+      least_launched(failure.operations, failure.onset - order_uncertainty);
+  if (behind == nullptr) return std::nullopt;
+  Explanation explanation = suspect_rank(behind->rank, cause_id::collective_desync, failure);
+  explanation.confidence = confidence::fair;
+  explanation.evidence.push_back(behind->event);
+  explanation.text = "Rank " + std::to_string(behind->rank) + " has launched " +
+                     std::to_string(behind->seq) +
+                     " collectives while the others are further on and wait for it.";
+  return explanation;
+}
+
 std::optional<Explanation> never_printed(const Group& group, const FailureCase& failure) {
   const std::vector<std::int32_t> silent = silent_ranks(group, failure.attempt);
   if (silent.empty() || silent.size() > named_suspects_max || silent.size() >= group.size())
@@ -342,6 +358,7 @@ std::optional<Explanation> rule_collective_timeout(const FailureCase& failure) {
   for (const auto& [name, group] : groups) {
     if (!explanation) explanation = behind_the_others(group, failure);
   }
+  if (!explanation) explanation = behind_in_launches(failure);
   for (const auto& [name, group] : groups) {
     if (!explanation) explanation = never_printed(group, failure);
   }
