@@ -288,6 +288,9 @@ std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Li
   }
   for (JobLine& line : known_lines) places.complete(line);
   mark_outlived(known_lines, lines.started);
+  // A sign of life, and no part of what a failure led to.
+  std::erase_if(known_lines,
+                [](const JobLine& line) { return line.signature->id == resumed_signature; });
   return known_lines;
 }
 
