@@ -285,6 +285,21 @@ std::optional<Explanation> behind_in_launches(const FailureCase& failure) {
   return explanation;
 }
 
+/// Nobody said that he waits: the counts of a running job look like this for a moment.
+std::optional<Explanation> launches_alone(const FailureCase& failure) {
+  if (!failure.lines.empty()) return std::nullopt;
+  auto explanation = behind_in_launches(failure);
+  if (!explanation) return std::nullopt;
+  explanation->unknown = true;
+  explanation->confidence = confidence::hint;
+  explanation->text = "Rank " + std::to_string(explanation->subject.rank) +
+                      " has launched fewer collectives than the others. A running job looks like "
+                      "that for a moment.";
+  explanation->missing = {"the answer of NCCL's RAS a minute later", "the output of all ranks",
+                          "flight-recorder dumps of all ranks"};
+  return explanation;
+}
+
 std::optional<Explanation> never_printed(const Group& group, const FailureCase& failure) {
   const std::vector<std::int32_t> silent = silent_ranks(group, failure.attempt);
   if (silent.empty() || silent.size() > named_suspects_max || silent.size() >= group.size())
@@ -353,7 +368,7 @@ std::optional<Explanation> rule_collective_timeout(const FailureCase& failure) {
   const bool any = std::any_of(failure.lines.begin(), failure.lines.end(), [](const JobLine& line) {
     return line.signature->id == timeout_signature || line.signature->id == passed_on_signature;
   });
-  if (!any) return std::nullopt;
+  if (!any) return launches_alone(failure);
   std::optional<Explanation> explanation = different_calls(failure);
   for (const auto& [name, group] : groups) {
     if (!explanation) explanation = behind_the_others(group, failure);

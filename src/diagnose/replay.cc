@@ -200,8 +200,22 @@ Event attempt_event(EventKind kind, const AttemptId& attempt, Instant at, Fields
   return event;
 }
 
+/// NCCL's counts are all there is, and the ranks of a group differ in them: they hang, or were
+/// asked while they moved.
+bool only_launches_differ(const std::vector<Event>& events) {
+  std::map<std::string, std::set<std::string>> launched;  // by group
+  for (const Event& event : events) {
+    if (event.source != EventSource::collective_trace) return false;
+    if (event.kind == EventKind::operation_completed && !event.field("counted").empty())
+      launched[std::string(event.field("group"))].emplace(event.field("seq"));
+  }
+  return std::any_of(launched.begin(), launched.end(),
+                     [](const auto& group) { return group.second.size() > 1; });
+}
+
 /// What a job got over is no failure: in the same file it says later that it was done.
 bool tells_of_failure(const std::vector<Event>& events, const Catalog& catalog) {
+  if (only_launches_differ(events)) return true;
   const auto successes = last_successes(events);
   return std::any_of(events.begin(), events.end(), [&](const Event& event) {
     if (!says_failure(event, catalog)) return false;
