@@ -18,8 +18,8 @@ Result<std::string> read_small_file(const std::filesystem::path& path, std::uint
 /// Up to `bytes` from `offset` on; fewer at the end.
 Result<std::string> read_file_part(const std::filesystem::path& path, std::uint64_t offset,
                                    std::uint64_t bytes);
-/// Writes beside and renames, so that a crash leaves the old or the new one. `sync` makes it
-/// survive the machine's death.
+/// Writes to `path`.new and renames it, so that a crash leaves the old or the new one; after an
+/// error nothing of it stays. `sync` makes it survive the machine's death.
 Status write_small_file(const std::filesystem::path& path, std::string_view content, bool sync);
 
 }  // namespace faultline

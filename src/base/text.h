@@ -15,8 +15,9 @@ std::string_view trim(std::string_view text);
 /// Splits at every `separator`; empty parts are kept. "" gives one empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-/// At most `bytes_max` bytes of `text`, made safe to show and store: bytes that are not valid UTF-8
-/// and control characters other than tab become U+FFFD; a cut is marked with "...".
+/// At most `bytes_max` bytes of `text`, made safe to show and store: bytes that are not valid
+/// UTF-8, control characters other than tab and those that turn the direction of text become
+/// U+FFFD; a cut is marked with "...".
 std::string printable(std::string_view text, std::size_t bytes_max);
 
 std::string to_lower(std::string_view text);

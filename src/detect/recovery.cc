@@ -19,10 +19,10 @@ Duration between(const Fact& from, const Fact& to) {
   const auto since_boot = [](const Fact& fact) {
     return parse_number<std::int64_t>(fact.event.field("kernel_us"));
   };
-  const auto first = since_boot(from), second = since_boot(to);
   const bool dated = known(from.event.observed_at) && known(to.event.observed_at);
-  if (dated || !first || !second || from.event.raw.path != to.event.raw.path)
-    return to.at - from.at;
+  if (dated || from.event.raw.path != to.event.raw.path) return to.at - from.at;
+  const auto first = since_boot(from), second = since_boot(to);
+  if (!first || !second) return to.at - from.at;
   return std::chrono::microseconds{*second - *first};
 }
 
@@ -35,22 +35,24 @@ std::string part_of(const Event& event) {
   return part;
 }
 
-Recoveries::Recoveries(const std::vector<Fact>& facts, const Catalog& catalog)
-    : facts_(facts), catalog_(catalog) {
+Recoveries::Recoveries(const std::vector<Fact>& facts, const Catalog& catalog) : catalog_(catalog) {
   for (const Fact& fact : facts) {
-    const Signature* signature = catalog.signature(fact.event.signature);
-    if (signature != nullptr && signature->use == SignatureUse::clears) clearing_.push_back(&fact);
+    const Event& event = fact.event;
+    facts_[{event.signature, event.subject}].push_back(&fact);
+    const Signature* signature = catalog.signature(event.signature);
+    if (signature != nullptr && signature->use == SignatureUse::clears)
+      clearing_[{signature->clears, event.subject}].push_back(&fact);
   }
 }
 
 Recovery Recoveries::of(const Fact& fact) const {
-  const auto found = std::find_if(clearing_.begin(), clearing_.end(), [&](const Fact* later) {
-    return between(fact, *later) >= Duration{0} &&
-           catalog_.signature(later->event.signature)->clears == fact.event.signature &&
-           later->event.subject == fact.event.subject &&
-           part_of(later->event) == part_of(fact.event);
-  });
-  if (found == clearing_.end()) return Recovery::none;
+  const auto clearing = clearing_.find({fact.event.signature, fact.event.subject});
+  if (clearing == clearing_.end()) return Recovery::none;
+  const auto found =
+      std::find_if(clearing->second.begin(), clearing->second.end(), [&](const Fact* later) {
+        return between(fact, *later) >= Duration{0} && part_of(later->event) == part_of(fact.event);
+      });
+  if (found == clearing->second.end()) return Recovery::none;
   const Duration limit = catalog_.signature((*found)->event.signature)->clears_within;
   if (limit == Duration{0}) return Recovery::in_time;
   const Duration outage = between(fact, **found);
@@ -59,11 +61,10 @@ Recovery Recoveries::of(const Fact& fact) const {
 }
 
 bool Recoveries::flaps(const Fact& fact) const {
-  return std::count_if(facts_.begin(), facts_.end(), [&](const Fact& other) {
-           const Duration apart = between(fact, other);
-           return other.event.signature == fact.event.signature &&
-                  other.event.subject == fact.event.subject && apart <= flap_span &&
-                  apart >= -flap_span;
+  const auto& same = facts_.at({fact.event.signature, fact.event.subject});
+  return std::count_if(same.begin(), same.end(), [&](const Fact* other) {
+           const Duration apart = between(fact, *other);
+           return apart <= flap_span && apart >= -flap_span;
          }) >= flaps_min;
 }
 

@@ -1,7 +1,9 @@
 // Whether what a line reported was over soon: lines of signatures that clear others.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catalog/catalog.h"
@@ -32,9 +34,12 @@ class Recoveries {
  private:
   [[nodiscard]] bool flaps(const Fact& fact) const;
 
-  const std::vector<Fact>& facts_;
+  /// A signature, and what it is about.
+  using Kind = std::pair<std::string, Subject>;
+
   const Catalog& catalog_;
-  std::vector<const Fact*> clearing_;
+  std::map<Kind, std::vector<const Fact*>> facts_;
+  std::map<Kind, std::vector<const Fact*>> clearing_;  // by the signature that is cleared
 };
 
 }  // namespace faultline

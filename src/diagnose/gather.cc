@@ -23,22 +23,30 @@ class LineCounter {
               LineNumbers& lines) {
     std::uint64_t line = lines_before_ + 1;
     std::uint64_t counted = 0;
-    for (const Event& event : events) {
-      const std::uint64_t at = event.raw.offset;
+    for (const Event* event : in_order(events)) {
+      const std::uint64_t at = event->raw.offset;
       if (at < offset) {
-        lines.emplace(event.id, lines_before_ + 1);
+        lines.emplace(event->id, lines_before_ + 1);
         continue;
       }
       const std::uint64_t until = std::min<std::uint64_t>(at - offset, chunk.size());
-      if (until < counted) line = lines_before_ + 1, counted = 0;
       line += count_lines(chunk.substr(counted, until - counted));
       counted = until;
-      lines.emplace(event.id, line);
+      lines.emplace(event->id, line);
     }
     lines_before_ += count_lines(chunk);
   }
 
  private:
+  /// As they lie in the file: a dump's come group by group.
+  static std::vector<const Event*> in_order(const std::vector<Event>& events) {
+    std::vector<const Event*> ordered;
+    ordered.reserve(events.size());
+    for (const Event& event : events) ordered.push_back(&event);
+    std::stable_sort(ordered.begin(), ordered.end(),
+                     [](const Event* a, const Event* b) { return a->raw.offset < b->raw.offset; });
+    return ordered;
+  }
   /// In blocks of a fixed size, which the compiler turns into vector instructions: this looks at
   /// every byte that is read.
   static std::uint64_t count_lines(std::string_view text) {
@@ -88,6 +96,13 @@ bool is_pickle(std::string_view head) {
          !head.starts_with(checkpoint);
 }
 
+/// A file that was truncated while its writer had it open begins with a hole of NUL bytes.
+std::string_view behind_hole(std::string_view head) {
+  constexpr std::size_t hole_bytes_min = 16;  // fewer may be wide characters
+  const auto hole = std::min(head.find_first_not_of('\0'), head.size());
+  return hole < hole_bytes_min || hole == head.size() ? head : head.substr(hole);
+}
+
 /// By its beginning; but a job that first prints its node's kernel log goes on with its own lines.
 /// What is a pickle and named like a rank's dump may be one that is damaged, or that was made to do
 /// harm: its decoder says so.
@@ -96,13 +111,6 @@ ContentKind kind_of(std::string_view head, const std::string& name) {
   if (is_pickle(head) && kind != ContentKind::flight_recorder_pickle)
     return trailing_rank(name) >= 0 ? ContentKind::flight_recorder_pickle : ContentKind::binary;
   if (kind != ContentKind::kernel_log || head.size() <= content_head_bytes) return kind;
-/// A file that was truncated while its writer had it open begins with a hole of NUL bytes.
-std::string_view behind_hole(std::string_view head) {
-  constexpr std::size_t hole_bytes_min = 16;  // fewer may be wide characters
-  const auto hole = std::min(head.find_first_not_of('\0'), head.size());
-  return hole < hole_bytes_min || hole == head.size() ? head : head.substr(hole);
-}
-
   const std::string_view tail = head.substr(head.size() - content_head_bytes);
   const ContentKind later = content_kind(tail.substr(tail.find('\n') + 1));
   return later == ContentKind::job_log ? later : kind;

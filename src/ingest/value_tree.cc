@@ -57,8 +57,6 @@ TreeValue TreeValue::find(std::string_view key) const {
 
 std::size_t TreeValue::offset() const { return is_container() ? container_->offset : 0; }
 
-std::uint32_t TreeValue::number() const { return is_container() ? container_->number : 0; }
-
 Arena::Arena(std::size_t bytes_max, std::size_t bytes_expected)
     : bytes_left_(bytes_max), block_bytes_(std::max<std::size_t>(bytes_expected, 4096)) {}
 

@@ -73,7 +73,7 @@ class TreeValue {
   /// Where a container begins in the bytes that were read; 0 of others.
   [[nodiscard]] std::size_t offset() const;
   /// A container's number in its tree, counted from 0; the same wherever it lies.
-  [[nodiscard]] std::uint32_t number() const;
+  [[nodiscard]] inline std::uint32_t number() const;
 
  private:
   friend class TreeBuilder;
@@ -98,6 +98,8 @@ struct ValueContainer {
   std::uint16_t depth = 1;  // of what lies in it, itself counted
   bool placed = false;      // lies in another: it no longer changes
 };
+
+inline std::uint32_t TreeValue::number() const { return is_container() ? container_->number : 0; }
 
 inline std::span<const TreeValue> TreeValue::items() const {
   if (!is_container()) return {};
