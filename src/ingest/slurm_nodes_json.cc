@@ -22,7 +22,7 @@ class NodesJson {
  public:
   NodesJson(const Origin& origin, Counters& counters,
             std::shared_ptr<const SignatureDatabase> signatures)
-      : origin_(origin), remarks_(std::move(signatures), origin, counters) {}
+      : remarks_(std::move(signatures), origin, counters) {}
 
   /// An entry of "nodes": one node. False if it is none.
   bool take_node(const Json& json, RawLine raw) {
@@ -68,7 +68,6 @@ class NodesJson {
     return true;
   }
 
-  const Origin& origin_;
   SchedulerRemarks remarks_;
   std::vector<Event> events_;
 };
