@@ -127,8 +127,8 @@ int explain_main(const Catalog& catalog, const std::string& name) {
   return exit_ok;
 }
 
-/// A page may take the place of an earlier page, and of nothing else: not of a log, not of a
-/// device.
+/// A page may take the place of an earlier page or of an empty file, and of nothing else: not of a
+/// log, not of a device.
 Status may_write_page(const std::filesystem::path& file) {
   namespace fs = std::filesystem;
   std::error_code failed;

@@ -15,12 +15,15 @@ bool is_name(std::string_view node) {
 }
 
 /// What a person does by hand needs less than what a policy does by itself: as likely as not, where
-/// the kernel says it; more, where it is a counter or a job's word.
+/// the kernel says it; more than that, where it is a counter or a job's word.
+constexpr double kernel_confidence_min = 0.5;
+constexpr double words_confidence_min = 0.55;
+
 double evict_confidence_min(const Verdict& verdict) {
   const auto& witnesses = verdict.witnesses;
   const bool kernel =
       std::find(witnesses.begin(), witnesses.end(), EventSource::kernel_log) != witnesses.end();
-  return kernel ? 0.5 : 0.55;
+  return kernel ? kernel_confidence_min : words_confidence_min;
 }
 
 /// A cause that is the node's, and evidence that is good enough to act on it. A rank's place

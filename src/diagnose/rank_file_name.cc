@@ -4,11 +4,10 @@
 #include <array>
 
 #include "base/text.h"
+#include "ingest/text_cursor.h"
 
 namespace faultline {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// A number that tells runs apart, and not hosts.
 constexpr auto run_words =
