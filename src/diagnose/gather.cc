@@ -172,9 +172,10 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
   std::string trouble = decoder->trouble();
   seen.understood = trouble.empty();
   if (!seen.understood) warn({file.name, std::move(trouble), "what could not be understood"});
-  losses.add(counted.snapshot());
+  const CounterValues values = counted.snapshot();
+  losses.add(values);
   for (InputWarning& warning : losses.warnings(seen)) warn(std::move(warning));
-  for (const auto& [name, value] : counted.snapshot()) counters_.add(name, value);
+  for (const auto& [name, value] : values) counters_.add(name, value);
   gathered_.files.push_back(std::move(seen));
 }
 

@@ -1,5 +1,6 @@
 #include "ingest/scheduler_remarks.h"
 
+#include <string>
 #include <utility>
 
 #include "base/text.h"
@@ -50,6 +51,12 @@ std::vector<Event> SchedulerRemarks::of(std::string_view line, const Event& reco
     }
   }
   return events;
+}
+
+std::vector<Event> SchedulerRemarks::of_reason(const Event& seen) {
+  return of("update_node: node " + seen.subject.node +
+                " reason set to: " + std::string(seen.field("reason")),
+            seen);
 }
 
 }  // namespace faultline

@@ -24,6 +24,8 @@ class SchedulerRemarks {
   /// Time, attempt and raw line are those of `record`; `host` and `jobid` of the record stand in
   /// where the line names none.
   std::vector<Event> of(std::string_view line, const Event& record);
+  /// Those of a node's reason, as slurmctld logs it when it is set. `seen` is the node_seen event.
+  std::vector<Event> of_reason(const Event& seen);
 
  private:
   std::unique_ptr<SignatureEngine> engine_;

@@ -151,8 +151,7 @@ class ScontrolShow {
     node.drain_reason = printable(reason.text, 512);
     node.drain_owner = printable(reason.owner, 64);
     Event seen = as_told(node_event(node, false, reason.since), std::move(raw));
-    auto known_reasons = remarks_.of(
-        "update_node: node " + node.name + " reason set to: " + node.drain_reason, seen);
+    auto known_reasons = remarks_.of_reason(seen);
     nodes_.push_back(std::move(seen));
     std::move(known_reasons.begin(), known_reasons.end(), std::back_inserter(nodes_));
     return true;

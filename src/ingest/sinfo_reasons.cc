@@ -160,9 +160,7 @@ class SinfoReasons {
   }
 
   void give(Event seen) {
-    auto known_reasons = remarks_.of("update_node: node " + seen.subject.node +
-                                         " reason set to: " + std::string(seen.field("reason")),
-                                     seen);
+    auto known_reasons = remarks_.of_reason(seen);
     events_.push_back(std::move(seen));
     std::move(known_reasons.begin(), known_reasons.end(), std::back_inserter(events_));
   }

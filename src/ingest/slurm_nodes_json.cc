@@ -61,8 +61,7 @@ class NodesJson {
   bool give(const SchedulerNode& node, Instant since, RawLine raw) {
     if (!valid_node_name(node.name) || node.state_text.empty()) return false;
     Event seen = as_told(node_event(node, false, since), std::move(raw));
-    auto known = remarks_.of(
-        "update_node: node " + node.name + " reason set to: " + node.drain_reason, seen);
+    auto known = remarks_.of_reason(seen);
     events_.push_back(std::move(seen));
     std::move(known.begin(), known.end(), std::back_inserter(events_));
     return true;
