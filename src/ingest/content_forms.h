@@ -23,4 +23,7 @@ std::optional<ContentKind> headed_kind(const ContentLines& lines);
 /// By what most lines look like: kernel_log, scheduler_log, or else job_log.
 ContentKind line_log_kind(const ContentLines& lines);
 
+/// Of lines without a job's words those of a kernel; none if there are a job's words.
+ContentLines kernel_lines_without_job(const ContentLines& lines);
+
 }  // namespace faultline

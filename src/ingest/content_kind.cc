@@ -130,6 +130,19 @@ bool is_program(const ContentLines& lines) {
   return code != lines.end() && (is_import(*code) || code->starts_with("\"\"\""));
 }
 
+bool is_module_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '_' || c == '.';
+  });
+}
+
+/// "p0", "(lp0": what a pickle of protocol 0 numbers.
+bool is_numbered(std::string_view line, std::initializer_list<std::string_view> openings) {
+  return std::any_of(openings.begin(), openings.end(), [&](std::string_view opening) {
+    return line.starts_with(opening) && parse_number<int>(line.substr(opening.size())).has_value();
+  });
+}
+
 ContentKind text_kind(std::string_view text) {
   if (is_program(lines_of(text))) return ContentKind::program;
   const auto answer = without_preamble(text);
@@ -146,7 +159,7 @@ ContentKind narrow_kind(std::string_view head) {
   const auto lines = lines_of(std::string_view(text).substr(0, journal_record_bytes));
   // Its fields may hold any bytes.
   if (headed_kind(lines) == ContentKind::journal_export) return ContentKind::journal_export;
-  if (text.empty() || is_binary(text)) return ContentKind::binary;
+  if (text.empty() || is_binary(text) || is_pickle_text(text)) return ContentKind::binary;
   return text_kind(text);
 }
 
@@ -166,6 +179,23 @@ TextEncoding encoding_of(std::string_view head) {
   if (nulls[1] > many && nulls[0] * 10 < nulls[1]) return TextEncoding::utf16_le;
   if (nulls[0] > many && nulls[1] * 10 < nulls[0]) return TextEncoding::utf16_be;
   return TextEncoding::utf8;
+}
+
+bool is_pickle_text(std::string_view text) {
+  if (text.size() < content_head_bytes && !trim(text).ends_with('.')) return false;
+  const auto lines = lines_of(text.substr(0, journal_record_bytes));
+  if (lines.size() < 2) return false;
+  if (is_numbered(lines[0], {"(lp", "(dp", "(tp"})) return true;
+  if (lines.size() < 3 || !lines[0].starts_with('c')) return false;
+  return is_module_name(lines[0].substr(1)) && is_module_name(lines[1]) &&
+         (lines[2].starts_with('(') || is_numbered(lines[2], {"p"}));
+}
+
+std::string pasted_kernel_lines(std::string_view head) {
+  std::string text;
+  for (const auto line : kernel_lines_without_job(lines_of(head.substr(0, content_head_bytes))))
+    text.append(line).push_back('\n');
+  return text;
 }
 
 Content content_of(std::string_view head) {

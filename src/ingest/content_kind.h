@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "base/enum_text.h"
@@ -63,5 +64,14 @@ inline constexpr std::size_t content_head_bytes = 64 * 1024;
 /// given, and then less is known.
 Content content_of(std::string_view head);
 inline ContentKind content_kind(std::string_view head) { return content_of(head).kind; }
+
+/// A pickle of protocol 0, which is text: it begins with what it imports ("cos", "system", "p0" or
+/// "(S'...'"), or with a list, dictionary or tuple that it numbers, and ends with a dot.
+bool is_pickle_text(std::string_view head);
+
+/// The kernel's own lines at the head of a job_log that has none of a job's words: perhaps a piece
+/// of a kernel log that somebody pasted among words of theirs. "" where a job may have printed
+/// them.
+std::string pasted_kernel_lines(std::string_view head);
 
 }  // namespace faultline

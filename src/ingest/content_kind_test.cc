@@ -115,6 +115,26 @@ TEST(ContentKind, WhatIsNoTextIsBinary) {
             ContentKind::binary);  // safetensors
 }
 
+TEST(ContentKind, APickleThatIsTextIsNamed) {
+  EXPECT_EQ(content_kind("cos\nsystem\n(S'touch x'\ntR."), ContentKind::binary);
+  EXPECT_EQ(content_kind("cnumpy.core\nscalar\np0\n(I1\ntp1\nRp2\n."), ContentKind::binary);
+  EXPECT_EQ(content_kind("(lp0\nI1\naI2\na."), ContentKind::binary);
+  EXPECT_EQ(content_kind("c001\nc002\nprepared.\n"), ContentKind::job_log) << "names of hosts";
+  EXPECT_EQ(content_kind("cos\nsystem\n(S'touch x'\n"), ContentKind::job_log) << "no end";
+  EXPECT_EQ(content_kind("(lpx\nI1\n."), ContentKind::job_log);
+}
+
+TEST(ContentKind, KernelLinesAmongOthersWordsArePasted) {
+  const std::string xid =
+      "[ 7211.100200] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n";
+  EXPECT_EQ(pasted_kernel_lines("From the node:\n$ dmesg | tail -1\n" + xid), xid);
+  EXPECT_EQ(pasted_kernel_lines("From the node:\nall is well\n"), "");
+  for (const char* words :
+       {"srun: job 77 queued\n", "[rank3]: step 4\n", "Traceback (most recent call last):\n"})
+    EXPECT_EQ(pasted_kernel_lines(words + xid), "") << words;
+  EXPECT_EQ(pasted_kernel_lines("Nov 29 21:18:32 n3 logger[7]: x\nsee above\n"), "");
+}
+
 TEST(ContentKind, ALogThatACrashLeftHolesInIsALog) {
   const std::string line =
       "[901233.11] NVRM: Xid (PCI:0000:4f:00): 79, GPU has fallen off the bus.\n";

@@ -2,6 +2,7 @@
 // daemon's or Slurm's line counts for it, and a log is theirs when hardly any line is not.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -25,12 +26,16 @@ constexpr auto slurm_programs =
     std::to_array<std::string_view>({"slurmctld", "slurmd", "slurmstepd", "slurmdbd"});
 
 constexpr auto slurm_openings = std::to_array<std::string_view>(
-    {"error: ",  "fatal: ",       "debug",         "sched",     "backfill",      "slurm",
-     "_slurm",   "_job",          "job",           "Job",       "node",          "Node",
-     "update_",  "launch task",   "Launching",     "task",      "done with job", "Batch",
-     "cleanup",  "requeue",       "Requeu",        "Resending", "Killing",       "Kill",
-     "Terminat", "Time limit",    "validate_node", "agent",     "auth/",         "cred",
-     "select",   "CPU frequency", "Warning: "});
+    {"error: ",       "fatal: ",       "debug",       "sched",
+     "backfill",      "slurm",         "_",           "drain_nodes",
+     "ping_nodes",    "preempted",     "Recover",     "Prolog",
+     "Epilog",        "job",           "Job",         "node",
+     "Node",          "update_",       "launch task", "Launching",
+     "task",          "done with job", "Batch",       "cleanup",
+     "requeue",       "Requeu",        "Resending",   "Killing",
+     "Kill",          "Terminat",      "Time limit",  "validate_node",
+     "agent",         "auth/",         "cred",        "select",
+     "CPU frequency", "Warning: "});
 
 bool starts_with_any(std::string_view text, const auto& openings) {
   return std::any_of(openings.begin(), openings.end(),
@@ -82,7 +87,8 @@ Voice voice_of(std::string_view line) {
   constexpr auto bare =
       std::to_array<std::string_view>({"NVRM: Xid (", "-- Logs begin", "-- Journal begins",
                                        "-- Boot ", "-- Reboot --", "-- No entries --"});
-  return is_dmesg_line(prefix) || starts_with_any(line, bare) ? Voice::system : Voice::other;
+  const bool of_machine = is_dmesg_line(prefix) || prefix.time_form == TimeForm::month_day_year;
+  return of_machine || starts_with_any(line, bare) ? Voice::system : Voice::other;
 }
 
 /// Of a daemon's or a job's line in a syslog; "" for the kernel's and for lines without a head.
@@ -122,11 +128,12 @@ Tally tally_of(const ContentLines& lines) {
 bool most(std::size_t part, std::size_t whole) { return part * 5 >= whole * 4; }
 
 /// One unit's output in the journal's form, without a line of the kernel's: a job that runs as a
-/// service, whatever its program is called.
+/// service, whatever its program is called. What looks after the node is no job.
 bool is_one_service(const Tally& tally) {
   if (tally.writers.contains({})) return false;
-  return std::any_of(tally.writers.begin(), tally.writers.end(),
-                     [&](const auto& writer) { return most(writer.second, tally.lines); });
+  return std::any_of(tally.writers.begin(), tally.writers.end(), [&](const auto& writer) {
+    return most(writer.second, tally.lines) && !is_node_daemon(writer.first);
+  });
 }
 
 }  // namespace
@@ -140,6 +147,17 @@ ContentKind line_log_kind(const ContentLines& lines) {
     return ContentKind::job_log;
   return most(tally.system + tally.scheduler + tally.program, tally.lines) ? ContentKind::kernel_log
                                                                            : ContentKind::job_log;
+}
+
+ContentLines kernel_lines_without_job(const ContentLines& lines) {
+  const Tally tally = tally_of(lines);
+  ContentLines of_kernel;
+  if (tally.system == 0 || tally.job > 0 || tally.program > 0) return of_kernel;
+  std::copy_if(lines.begin(), lines.end(), std::back_inserter(of_kernel),
+               [](std::string_view line) {
+                 return voice_of(line) == Voice::system && writer_of(line).empty();
+               });
+  return of_kernel;
 }
 
 }  // namespace faultline

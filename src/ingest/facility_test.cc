@@ -31,6 +31,23 @@ TEST_F(FacilityTest, OfASavedFileOnlyTheKernelsLinesCount) {
   EXPECT_EQ(decode(saved, "4,501,1001,-;" + xid_79).size(), 1U);
 }
 
+TEST_F(FacilityTest, DaemonsOfTheNodeAreHeardInASavedFileAlone) {
+  const std::string line =
+      "Oct 02 09:14:02 n3 nv-fabricmanager[812]: detected NVSwitch fatal error 20034 on fid 0\n";
+  Origin saved = kernel_origin();
+  saved.facility_kernel_only = true;
+  EXPECT_EQ(decode(saved, line).size(), 1U);
+  EXPECT_TRUE(decode(kernel_origin(), line).empty());
+}
+
+TEST_F(FacilityTest, ADaemonsNameMakesNoKernelOfAnybody) {
+  Origin saved = kernel_origin();
+  saved.facility_kernel_only = true;
+  EXPECT_TRUE(decode(saved, "Oct 02 09:14:02 n3 nv-fabricmanager[812]: " + xid_79).empty());
+  EXPECT_TRUE(
+      decode(saved, "<30>1 2026-10-02T09:14:02Z n3 nv-fabricmanager 812 - - " + xid_79).empty());
+}
+
 TEST_F(FacilityTest, AnAgentCountsWhatRootWrites) {
   EXPECT_EQ(decode(kernel_origin(), "11,501,1001,-;" + xid_79).size(), 1U);
 }

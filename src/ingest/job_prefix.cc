@@ -155,6 +155,17 @@ bool take_srun_label(TextCursor& cursor, LinePrefix& prefix) {
   return true;
 }
 
+/// "slurmstepd-n3: " of Slurm since 23.11. It is whose words they are, too, so it stays.
+bool read_slurmstepd_name(TextCursor ahead, LinePrefix& prefix) {
+  const std::size_t start = ahead.at() + std::string_view("slurmstepd-").size();
+  if (!ahead.take("slurmstepd-") || !ahead.take_while(is_host_char, 1, host_bytes_max))
+    return false;
+  const auto host = ahead.since(start);
+  if (!ahead.take(": ") || !valid_node_name(host)) return false;
+  prefix.host = host;
+  return true;
+}
+
 /// "c000001: " of pdsh, clush and DeepSpeed.
 bool take_host_label(TextCursor& cursor, LinePrefix& prefix, const JobLogHints& hints) {
   TextCursor ahead = cursor;
@@ -223,7 +234,8 @@ bool take_label(TextCursor& cursor, LinePrefix& prefix, const JobLogHints& hints
   }
   if (!is_letter(first)) return false;
   return take_stream_label(cursor, prefix) || (is_upper(first) && take_mpi_label(cursor, prefix)) ||
-         (prefix.host.empty() && take_host_label(cursor, prefix, hints));
+         (prefix.host.empty() &&
+          (read_slurmstepd_name(cursor, prefix) || take_host_label(cursor, prefix, hints)));
 }
 
 /// "[E818 17:40:34.227 file:line]" and "W1129 19:50:15.346 pid file:line]": the time is read, the

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ingest/journal_record.h"
+#include "ingest/line_prefix.h"
 #include "model/json.h"
 
 namespace faultline {
@@ -31,7 +32,7 @@ std::string text_of(const json& value) {
 /// Parsing is what costs time, and most of a journal is others' lines.
 bool may_matter(std::string_view record) {
   return record.find("kernel") != std::string_view::npos ||
-         record.find("slurm") != std::string_view::npos;
+         record.find("slurm") != std::string_view::npos || names_node_daemon(record);
 }
 
 }  // namespace

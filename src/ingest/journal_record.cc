@@ -7,6 +7,7 @@
 
 #include "base/contains.h"
 #include "base/text.h"
+#include "ingest/line_prefix.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -15,6 +16,7 @@ namespace {
 constexpr std::int64_t micros_max = 4'102'444'800'000'000;  // the year 2100
 constexpr std::int64_t micros_per_second = 1'000'000;
 constexpr std::size_t boot_id_bytes_max = 64;  // 32 in use
+constexpr std::int64_t users_min = 1000;       // accounts below are the system's
 
 std::int64_t micros(std::string_view text) {
   const auto value = parse_number<std::int64_t>(text).value_or(0);
@@ -45,6 +47,25 @@ bool from_slurm(const JournalRecord& record) {
          (record.unit.empty() || record.unit.find("slurm") != std::string::npos);
 }
 
+/// What the name of a node daemon's unit has in it.
+std::string_view unit_word(std::string_view daemon) {
+  if (daemon == "nv-fabricmanager") return "fabricmanager";
+  if (daemon == "mmfs") return "gpfs";
+  return daemon == "systemd" ? "init.scope" : daemon;
+}
+
+/// Anybody can take a daemon's name. Its unit, and an account of the system, only root can give;
+/// where neither is told the name is all there is.
+bool from_node_daemon(const JournalRecord& record) {
+  const std::string_view daemon = program_of(record);
+  if (!is_node_daemon(daemon)) return false;
+  const bool own_unit =
+      record.unit.empty() || record.unit.find(unit_word(daemon)) != std::string::npos;
+  const bool own_account =
+      record.uid.empty() || parse_number<std::int64_t>(record.uid).value_or(users_min) < users_min;
+  return own_unit && own_account;
+}
+
 std::string kernel_stamp(const JournalRecord& record) {
   const auto stamp = micros(record.source_monotonic_us);
   if (stamp == 0) return {};
@@ -62,7 +83,7 @@ std::string head_of(const JournalRecord& record, std::string_view program) {
 }  // namespace
 
 std::string JournalRecord::*JournalRecord::field(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, std::string JournalRecord::*>, 10>
+  static constexpr std::array<std::pair<std::string_view, std::string JournalRecord::*>, 11>
       fields = {{
           {"MESSAGE", &JournalRecord::message},
           {"_TRANSPORT", &JournalRecord::transport},
@@ -70,6 +91,7 @@ std::string JournalRecord::*JournalRecord::field(std::string_view name) {
           {"SYSLOG_IDENTIFIER", &JournalRecord::identifier},
           {"_COMM", &JournalRecord::command},
           {"_SYSTEMD_UNIT", &JournalRecord::unit},
+          {"_UID", &JournalRecord::uid},
           {"_HOSTNAME", &JournalRecord::host},
           {"_BOOT_ID", &JournalRecord::boot_id},
           {"__REALTIME_TIMESTAMP", &JournalRecord::realtime_us},
@@ -91,12 +113,14 @@ void add_journal_record(const JournalRecord& record, Instant now, RecordLines& l
   std::string head;
   if (from_kernel(record)) {
     head = head_of(record, "kernel") + kernel_stamp(record);
+  } else if (from_node_daemon(record)) {
+    head = head_of(record, program_of(record));
   } else if (from_slurm(record)) {
     out.source = EventSource::scheduler;
     head = head_of(record, program_of(record));
   } else {
     const bool false_name = record.transport == "kernel" || record.identifier == "kernel" ||
-                            is_slurm_daemon(record.identifier);
+                            is_slurm_daemon(record.identifier) || is_node_daemon(record.identifier);
     if (false_name) counters.add("ingest_journal_false_names_total");
     return;
   }

@@ -25,6 +25,7 @@ struct JournalRecord {
   std::string identifier;
   std::string command;  // _COMM
   std::string unit;     // _SYSTEMD_UNIT
+  std::string uid;      // _UID
   std::string message;
 
   /// Where the value of the journal's field `name` is kept; nullptr if it does not matter.

@@ -61,12 +61,12 @@ std::string as_export(const Entry& entry) {
 class JournalTest : public RecordTest {
  protected:
   std::vector<Event> json(const std::string& text, std::size_t chunk = 4096,
-                          Origin origin = file_origin()) {
+                          const Origin& origin = file_origin()) {
     JournalJsonDecoder decoder(databases(), origin, counters_);
     return run(decoder, text, chunk);
   }
   std::vector<Event> exported(const std::string& text, std::size_t chunk = 4096,
-                              Origin origin = file_origin()) {
+                              const Origin& origin = file_origin()) {
     JournalExportDecoder decoder(databases(), origin, counters_);
     return run(decoder, text, chunk);
   }
@@ -191,6 +191,29 @@ TEST_F(JournalTest, ANameIsNoProof) {
                        field("MESSAGE", "error: Nodes n[17-18] not responding, setting DOWN")};
   EXPECT_TRUE(json(as_json(slurm)).empty());
   EXPECT_EQ(counters_.get("ingest_journal_false_names_total"), 3U);
+}
+
+TEST_F(JournalTest, DaemonsOfTheNodeAreHeardWhereNoUserRunsThem) {
+  Entry daemon = {field("__REALTIME_TIMESTAMP", "1795986000123456"),
+                  field("_SYSTEMD_UNIT", "nvidia-fabricmanager.service"),
+                  field("SYSLOG_IDENTIFIER", "nv-fabricmanager"), field("_HOSTNAME", "n3"),
+                  field("MESSAGE", "detected NVSwitch fatal error 20034 on fid 0")};
+  Origin saved = file_origin();
+  saved.facility_kernel_only = true;
+  const auto events = json(as_json(daemon), 4096, saved);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].subject.text(), "node:n3");
+  daemon.push_back(field("_UID", "0"));
+  EXPECT_EQ(json(as_json(daemon), 4096, saved).size(), 1U);
+  daemon.back() = field("_UID", "1001");
+  EXPECT_TRUE(json(as_json(daemon), 4096, saved).empty());
+  daemon.pop_back();
+  for (const char* unit :
+       {"session-4.scope", "user@1001.service", "slurmstepd.scope", "docker.service"}) {
+    daemon[1] = field("_SYSTEMD_UNIT", unit);
+    EXPECT_TRUE(json(as_json(daemon), 4096, saved).empty()) << unit;
+  }
+  EXPECT_EQ(counters_.get("ingest_journal_false_names_total"), 5U);
 }
 
 TEST_F(JournalTest, WhatAProcessWroteToTheKernelsLogIsNotTheKernels) {

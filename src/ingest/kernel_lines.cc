@@ -1,7 +1,11 @@
 #include "ingest/kernel_lines.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
+#include "base/contains.h"
 #include "base/text.h"
 #include "ingest/text_cursor.h"
 
@@ -10,6 +14,7 @@ namespace {
 
 constexpr std::string_view severity_word = ", Severity ";
 constexpr std::string_view data_word = ", Data {";
+constexpr std::size_t ports_max = 16'384;  // that were up since their hosts booted
 
 /// ", Severity 1 ..." or ", Data {...}" of an SXid line; "" for its first line and for others.
 std::string_view continuation_of(std::string_view body) {
@@ -28,6 +33,10 @@ void add_field(Event& event, const std::string& name, std::string_view value) {
   event.fields.emplace(name, printable(value, field_bytes_max / 2));
 }
 
+std::string port_of(const Event& event) {
+  return fmt::format("{}\n{}\n{}", event.field("bdf"), event.field("dev"), event.field("port"));
+}
+
 }  // namespace
 
 bool is_sxid_continuation(std::string_view body) { return !continuation_of(body).empty(); }
@@ -41,6 +50,30 @@ void fold_sxid_continuation(std::string_view body, Event& event) {
     rest.remove_prefix(data_word.size());
     add_field(event, "data", rest.substr(0, rest.find('}')));
   }
+}
+
+bool KernelBoot::is_port_setup(const Signature& signature, const Event& event) {
+  static constexpr auto port_down =
+      std::to_array<std::string_view>({"mlx5.link", "mlx5.ib_link", "nic.link", "ib.carrier"});
+  const std::string host = event.reporter + '\n';
+  if (signature.id == "kernel.boot") {
+    host_ = event.reporter;
+    at_ = event.observed_at;
+    std::erase_if(ports_up_, [&](const std::string& port) { return port.starts_with(host); });
+  }
+  // Of more ports than any log names nobody knows any more which were up: then none is left out.
+  const bool too_many = ports_up_.size() >= ports_max;
+  const std::string port = host + port_of(event);
+  if (contains(port_down, signature.clears) && !too_many) ports_up_.insert(port);
+  return contains(port_down, signature.id) && is_soon(event) && !too_many &&
+         !ports_up_.contains(port);
+}
+
+bool KernelBoot::is_soon(const Event& event) const {
+  if (const auto micros = parse_number<std::int64_t>(event.field("kernel_us")))
+    return *micros * std::chrono::microseconds{1} <= port_setup_max;
+  const Duration after = event.observed_at - at_;
+  return known(at_) && event.reporter == host_ && after >= Duration{0} && after <= port_setup_max;
 }
 
 std::size_t driver_continuation(std::string_view line) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
@@ -37,11 +38,12 @@ constexpr const char* type_label = "training.kubeflow.org/replica-type";
 constexpr const char* restart_label = "jobset.sigs.k8s.io/restart-attempt";
 
 /// Reasons of a pod, or of its disruption, and what they make of its run.
-constexpr std::array<std::pair<std::string_view, AttemptState>, 9> states_by_reason{{
+constexpr std::array<std::pair<std::string_view, AttemptState>, 10> states_by_reason{{
     {"Preempting", AttemptState::preempted},
     {"Preempted", AttemptState::preempted},
     {"PreemptionByScheduler", AttemptState::preempted},
     {"PreemptionByKubeScheduler", AttemptState::preempted},
+    {"EvictionByEvictionAPI", AttemptState::cancelled},  // somebody drains the node
     {"DeadlineExceeded", AttemptState::timeout},
     {"NodeLost", AttemptState::node_fail},
     {"NodeShutdown", AttemptState::node_fail},
@@ -135,6 +137,20 @@ void add_remark(const std::string& reason, const std::string& message, Kubernete
   pod.remarks.push_back({printable(reason, 128), printable(message, remark_bytes_max)});
 }
 
+/// The signal of a crash, as the kubelet says it or a shell's exit code does; 0 if it was none.
+std::int32_t crash_of(const ContainerEnd& end) {
+  const std::int32_t signal = end.signal != 0 ? end.signal : end.exit_code.value_or(0) - 128;
+  const bool crash = signal == SIGILL || signal == SIGBUS || signal == SIGFPE || signal == SIGSEGV;
+  return crash ? signal : 0;
+}
+
+void add_end_remark(const ContainerEnd& end, KubernetesPod& pod) {
+  const std::string container = "container " + end.name;
+  if (end.reason == "OOMKilled") add_remark(end.reason, container, pod);
+  if (const std::int32_t signal = crash_of(end); signal != 0)
+    add_remark("ContainerCrashed", container + " ended by signal " + std::to_string(signal), pod);
+}
+
 /// Containers that run when the pod was asked for, that ended, and that wait for something.
 void read_containers(const Json& status, KubernetesPod& pod) {
   constexpr std::size_t containers_max = 64;
@@ -145,7 +161,7 @@ void read_containers(const Json& status, KubernetesPod& pod) {
     for (const char* state : {"lastState", "state"}) {
       auto end = end_of(container, state);
       if (!end) continue;
-      if (end->reason == "OOMKilled") add_remark(end->reason, "container " + end->name, pod);
+      add_end_remark(*end, pod);
       pod.ends.push_back(std::move(*end));
     }
     const Json& waiting = inner(container, "state", "waiting");

@@ -13,7 +13,9 @@ constexpr std::string_view first_failure_titles[] = {"Root Cause (first observed
                                                      "Root Cause:"};
 constexpr std::string_view traceback_head = "Traceback (most recent call last):";
 constexpr std::string_view traceback_indent = "  ";  // of every line that the row goes on with
-constexpr std::size_t time_bytes = 19;               // "2026-11-29_19:50:25"
+constexpr std::string_view hydra_signature = "hydra.rank";
+constexpr std::string_view hydra_frame = "=";  // before every line of its box
+constexpr std::size_t time_bytes = 19;         // "2026-11-29_19:50:25"
 
 /// The number at the start of `text`, with its sign; "" if there is none.
 std::string number_at_start(std::string_view text) {
@@ -74,6 +76,7 @@ bool LauncherTable::take(Event& event) {
 }
 
 void LauncherTable::keep_place() {
+  frame_ = traceback_indent;
   for (const std::string_view name : {"rank", "local_rank", "host"}) {
     const auto value = entry_.find(std::string(name));
     if (value != entry_.end()) failed_.insert(*value);
@@ -81,8 +84,14 @@ void LauncherTable::keep_place() {
 }
 
 void LauncherTable::place(std::string_view body, Event& event) {
+  if (event.signature == hydra_signature) {
+    failed_ = event.fields;
+    label_.clear();
+    frame_ = hydra_frame;
+    return;
+  }
   if (failed_.empty() || event.field("rank") != label_) return;
-  if (!body.starts_with(traceback_indent)) return failed_.clear();
+  if (!body.starts_with(frame_)) return failed_.clear();
   for (const auto& [name, value] : failed_) set(event.fields, name, value);
 }
 

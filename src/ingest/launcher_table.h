@@ -24,14 +24,16 @@ class LauncherTable {
   void pass(std::string_view body);
 
   /// Gives a line of the traceback that the last row began the `rank`, `local_rank` and `host` of
-  /// its entry. To be called for lines that `pass` has seen.
+  /// its entry; and to what Hydra, which writes a box of its own, says of how a process ended,
+  /// which it was. To be called for lines that `pass` has seen.
   void place(std::string_view body, Event& event);
 
  private:
   void keep_place();
 
   Fields entry_;
-  Fields failed_;      // whose traceback follows
+  Fields failed_;           // whose traceback follows, or whose end
+  std::string_view frame_;  // how the lines begin that follow
   std::string label_;  // the rank that stands before the table's lines, as srun -l puts it there
   bool next_is_first_ = false;
 };

@@ -142,6 +142,22 @@ TEST(LauncherTable, ItsTimeIsSpeltAsOthersAre) {
   EXPECT_EQ(told_time(Event{}), "");
 }
 
+TEST(LauncherTable, HydrasBoxSaysWhoAndThenHow) {
+  LauncherTable table;
+  Event who;
+  who.signature = "hydra.rank";
+  who.fields = {{"host", "n8"}, {"pid", "22"}};
+  table.place("=   PID 22 RUNNING AT n8", who);
+  Event how;
+  table.place("=   EXIT CODE: 139", how);
+  EXPECT_EQ(how.field("host"), "n8");
+  EXPECT_EQ(how.field("pid"), "22");
+  Event after;
+  table.place("step 5 loss 1.0", after);
+  table.place("=   EXIT CODE: 139", after);
+  EXPECT_EQ(after.field("host"), "") << "its box is over";
+}
+
 TEST(LauncherTable, OddRowsAreHarmless) {
   LauncherTable table;
   EXPECT_EQ(

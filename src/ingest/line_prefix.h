@@ -21,6 +21,7 @@ enum class TimeForm {
   iso,             // "2025-02-11T03:21:44,283302+00:00", ' ' or 'T'; fraction and offset may lack
   month_day,       // "Oct 02 09:14:02": syslog, no year
   glog,            // "1129 19:50:15.346000" or "818 17:40:34.227": month and day, no year
+  month_day_year,  // "Nov 05 2025 14:44:42": the log of NVIDIA's fabric manager
   clock,           // "17:58:03.102": time of day
 };
 
@@ -53,9 +54,15 @@ struct LinePrefix {
 
 /// Kernel logs and scheduler logs: /dev/kmsg records, dmesg in its forms (raw, -T, -x, -d, -H,
 /// iso), syslog (RFC 3164 and 5424, ISO dates), journal (its short forms), talosctl dmesg,
-/// slurmctld and slurmd; and what pdsh, kubectl and grep put before them. What is none of these is
-/// all body.
+/// slurmctld and slurmd, the fabric manager's own log; and what pdsh, kubectl and grep put before
+/// them. What is none of these is all body. The body of a node daemon's line begins with its name,
+/// so that nothing it says can be taken for the kernel's words.
 LinePrefix parse_system_prefix(std::string_view line);
+
+/// A daemon that looks after the node's fabric, memory or file systems and says how they fare.
+bool is_node_daemon(std::string_view program);
+/// True if one's name stands anywhere in the text.
+bool names_node_daemon(std::string_view text);
 
 /// A line that belongs to the record before it: " SUBSYSTEM=pci" of /dev/kmsg.
 bool is_kmsg_continuation(std::string_view line);

@@ -93,19 +93,34 @@ std::optional<Instant> from_glog(std::string_view text, const TimeReference& ref
   return with_latest_year({*month, *day}, *of_day, reference.written_before, reference.utc_offset);
 }
 
-/// "Wed Nov  5 11:20:01 2025".
-std::optional<Instant> from_ctime(std::string_view text, const TimeReference& reference) {
-  constexpr std::size_t weekday_bytes = 4;  // "Wed "
-  constexpr std::size_t year_bytes = 5;     // " 2025"
-  if (text.size() < weekday_bytes + year_bytes) return std::nullopt;
-  const auto read =
-      read_syslog_time(text.substr(weekday_bytes, text.size() - weekday_bytes - year_bytes));
-  const auto y = small_number(text.substr(text.size() - year_bytes));
+/// "Nov  5 11:20:01" and "2025".
+std::optional<Instant> in_year(std::string_view text, std::string_view year_text,
+                               const TimeReference& reference) {
+  const auto read = read_syslog_time(text);
+  const auto y = small_number(year_text);
   if (!read || !y || *y < 1971 || *y > 2200) return std::nullopt;
   const year_month_day date{year{static_cast<int>(*y)}, std::chrono::month{read->date.month},
                             std::chrono::day{read->date.day}};
   if (!date.ok()) return std::nullopt;
   return Instant{sys_days{date}} + read->of_day - reference.utc_offset;
+}
+
+/// "Wed Nov  5 11:20:01 2025".
+std::optional<Instant> from_ctime(std::string_view text, const TimeReference& reference) {
+  constexpr std::size_t weekday_bytes = 4;  // "Wed "
+  constexpr std::size_t year_bytes = 5;     // " 2025"
+  if (text.size() < weekday_bytes + year_bytes) return std::nullopt;
+  return in_year(text.substr(weekday_bytes, text.size() - weekday_bytes - year_bytes),
+                 text.substr(text.size() - year_bytes), reference);
+}
+
+/// "Nov 05 2025 14:44:42".
+std::optional<Instant> from_month_day_year(std::string_view text, const TimeReference& reference) {
+  constexpr std::size_t year_at = 7;
+  constexpr std::size_t year_bytes = 5;  // "2025 "
+  if (text.size() < year_at + year_bytes) return std::nullopt;
+  return in_year(std::string(text.substr(0, year_at)).append(text.substr(year_at + year_bytes)),
+                 text.substr(year_at, year_bytes), reference);
 }
 
 std::optional<Instant> from_iso(std::string_view text, const TimeReference& reference) {
@@ -159,6 +174,7 @@ std::optional<Instant> read_time(TimeForm form, std::string_view text,
     case TimeForm::ctime: return from_ctime(text, reference);
     case TimeForm::iso: return from_iso(text, reference);
     case TimeForm::month_day: return from_month_day(text, reference);
+    case TimeForm::month_day_year: return from_month_day_year(text, reference);
     case TimeForm::glog: return from_glog(text, reference);
     case TimeForm::clock: return from_clock(text, reference);
   }

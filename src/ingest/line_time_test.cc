@@ -44,6 +44,9 @@ TEST_F(LineTimes, ReadsEveryForm) {
   EXPECT_EQ((*this)(TimeForm::month_day, "Feb  2 09:14:02.5"), "2026-02-02T09:14:02.500000Z");
   EXPECT_EQ((*this)(TimeForm::glog, "205 18:11:06.375750231"), "2026-02-05T18:11:06.375750Z");
   EXPECT_EQ((*this)(TimeForm::glog, "1129 19:50:15.346000"), "2025-11-29T19:50:15.346000Z");
+  EXPECT_EQ((*this)(TimeForm::month_day_year, "Nov 05 2024 14:44:42"),
+            "2024-11-05T14:44:42.000000Z");
+  EXPECT_EQ((*this)(TimeForm::month_day_year, "Feb 30 2024 14:44:42"), "- suspect");
   EXPECT_EQ((*this)(TimeForm::clock, "11:58:03.102"), "2026-03-01T11:58:03.102000Z");
   EXPECT_EQ((*this)(TimeForm::unix_seconds, "1772366283.5"), "2026-03-01T11:58:03.500000Z");
   EXPECT_EQ((*this)(TimeForm::none, ""), "-");

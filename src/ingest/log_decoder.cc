@@ -17,6 +17,7 @@
 #include "ingest/quoted_words.h"
 #include "ingest/signature_engine.h"
 #include "ingest/subject_of.h"
+#include "ingest/traceback_label.h"
 #include "model/gap_reason.h"
 
 namespace faultline {
@@ -103,7 +104,7 @@ class LogDecoder::Impl {
   void split_filtered(std::string_view bytes, std::uint64_t offset);
   std::vector<Event> end(bool at_once);
   void take_line(const Line& line);
-  [[nodiscard]] bool is_others_line(const LinePrefix& prefix) const;
+  [[nodiscard]] bool is_others_line(const LinePrefix& prefix, std::string_view body) const;
   [[nodiscard]] bool is_our_host(std::string_view host) const;
   bool belongs_to_last_record(const Line& line, const LinePrefix& prefix);
   void scan_block();
@@ -132,8 +133,10 @@ class LogDecoder::Impl {
   LineBlock block_;
   GpuMemory gpus_;
   LauncherTable table_;
+  TracebackLabels traceback_labels_;
   NcclInit ranks_;
   std::uint64_t block_first_line_ = 0;  // lines scanned before the block
+  KernelBoot boot_;
   bool last_was_kmsg_ = false;
   bool last_was_driver_ = false;
   /// Of a message that the driver writes on several lines a syslog puts time and host before the
@@ -197,7 +200,7 @@ void LogDecoder::Impl::take_line(const Line& line) {
     if (belongs_to_last_record(line, prefix)) return;
     // A syslog file holds everybody's lines; only the kernel's own are facts about the node. A line
     // without a head goes on with the one before.
-    if (prefix.body > 0) others_line_ = is_others_line(prefix);
+    if (prefix.body > 0) others_line_ = is_others_line(prefix, line.text.substr(prefix.body));
     if (others_line_) {
       counters_.add("ingest_not_kernel_lines_total");
       return;
@@ -213,6 +216,8 @@ void LogDecoder::Impl::take_line(const Line& line) {
     last_was_driver_ = line.text.substr(head).starts_with("NVRM:");
     if (prefix.body == 0 && head > 0) heads_.emplace(block_.entries().size(), driver_head_);
     if (prefix.body > 0 && last_was_driver_) driver_head_ = line.text.substr(0, head);
+  } else if (origin_.source == EventSource::job_log) {
+    head += traceback_labels_.take(line.text.substr(head));
   }
   // A record's number is its place in the kernel's buffer; in a file that somebody saved it is not.
   const bool saved = known(origin_.last_written);
@@ -220,8 +225,12 @@ void LogDecoder::Impl::take_line(const Line& line) {
   if (block_.text().size() >= block_bytes_max) scan_block();
 }
 
-bool LogDecoder::Impl::is_others_line(const LinePrefix& prefix) const {
-  const bool of_program = prefix.from_syslog && prefix.program != "kernel";
+/// In a file that somebody saved, and people judge, daemons of the node are heard as well. What is
+/// followed is acted upon, and any user can write under a daemon's name.
+bool LogDecoder::Impl::is_others_line(const LinePrefix& prefix, std::string_view body) const {
+  const bool heard = origin_.facility_kernel_only && is_node_daemon(prefix.program) &&
+                     body.starts_with(prefix.program);
+  const bool of_program = prefix.from_syslog && prefix.program != "kernel" && !heard;
   return of_program || (origin_.facility_kernel_only && prefix.from_process);
 }
 
@@ -265,6 +274,7 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
       return;
     }
   }
+  if (hit.signature->id == traceback_signature) return;
   if (quotes_device(*hit.signature, body, hit.at)) {
     counters_.add("ingest_quoted_device_lines_total");
     return;
@@ -276,6 +286,10 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
   event.raw.offset = block_.entries()[hit.line].offset;
   if (kernel() && !possible_hardware(*hit.signature, event.fields, body)) {
     counters_.add("ingest_impossible_hardware_total");
+    return;
+  }
+  if (kernel() && boot_.is_port_setup(*hit.signature, event)) {
+    counters_.add("ingest_port_setup_lines_total");
     return;
   }
   if (hit.signature->id == nccl_init_signature)

@@ -28,9 +28,10 @@ struct Origin {
   std::string node;
   /// `node` is taken from the name of a file: a line that names its host knows better.
   bool node_is_guess = false;
-  /// Of kernel logs: drop and count what processes wrote into the kernel's buffer. An agent counts
-  /// it, since only root can write there and health checks do; of a saved file nobody knows who
-  /// did.
+  /// Of kernel logs: drop and count what processes wrote into the kernel's buffer, and hear daemons
+  /// of the node under their own names. An agent counts the first, since only root can write there
+  /// and health checks do, and not the second; of a saved file nobody knows who wrote what, and
+  /// people judge.
   bool facility_kernel_only = false;
   /// Names that this node has in its own logs. A kernel line of another host is then dropped and
   /// counted. Empty: any.

@@ -265,7 +265,8 @@ TEST(NvidiaSmiText, AGpuThatIsLost) {
 }
 
 TEST(NvidiaSmiText, AGpuThatCannotBeAsked) {
-  for (const std::string name : {"GPU 0000:CB:00.0", "GPU0000:CB:00.0", "gpu 0000:cb:00.0"}) {
+  for (const std::string name :
+       {"GPU 0000:CB:00.0", "GPU0000:CB:00.0", "gpu 0000:cb:00.0", "GPU4: 0000:CB:00.0"}) {
     EXPECT_EQ(briefs(decode_text("Unable to determine the device handle for " + name +
                                  ": GPU is lost.  Reboot the system to recover this GPU\n")),
               Texts{"gpu_sample gpu:n3/0000:cb:00.0 error=GPU is lost.  Reboot the system to "

@@ -87,13 +87,17 @@ bool NvidiaSmiTextDecoder::take_table_row(std::string_view text, const GpuReport
 }
 
 /// "Unable to determine the device handle for GPU 0000:CB:00.0: Unknown Error"; with and without
-/// the blank, and in place of the whole report or of one GPU.
+/// the blank, with the GPU's number before ("GPU4: 0000:CB:00.0: ..."), and in place of the whole
+/// report or of one GPU.
 bool NvidiaSmiTextDecoder::take_unreachable(std::string_view text, const GpuReport::Place& place) {
   text = trim(text);
   if (!text.starts_with(no_handle)) return false;
   text.remove_prefix(no_handle.size());
   if (text.starts_with("gpu") || text.starts_with("GPU")) text.remove_prefix(3);
   if (text.starts_with(' ')) text.remove_prefix(1);
+  const auto index = text.find(": ");
+  if (index != std::string_view::npos && parse_number<unsigned>(text.substr(0, index)))
+    text.remove_prefix(index + 2);
   const auto end = text.find(": ");
   if (end != std::string_view::npos)
     report_.unreachable(text.substr(0, end), trim(text.substr(end + 2)), place);

@@ -1,4 +1,8 @@
 // The forms are tried in an order in which none can be taken for another; the first that fits wins.
+#include <algorithm>
+#include <array>
+
+#include "base/contains.h"
 #include "base/text.h"
 #include "ingest/line_prefix.h"
 #include "ingest/time_shape.h"
@@ -10,12 +14,15 @@ namespace {
 constexpr std::size_t host_bytes_max = 253;
 constexpr std::size_t program_bytes_max = 64;
 
+constexpr auto node_daemons = std::to_array<std::string_view>(
+    {"nv-fabricmanager", "systemd", "systemd-networkd", "systemd-oomd", "earlyoom", "mmfs"});
+
 bool is_program_char(char c) {
   return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.' || c == '/' || c == '(' ||
          c == ')';
 }
 
-/// "kernel: ", "slurmd[812]: ".
+/// "kernel: ", "slurmd[812]: ". A node daemon's name is part of what it says.
 bool take_program(TextCursor& cursor, LinePrefix& prefix) {
   TextCursor ahead = cursor;
   const std::size_t start = ahead.at();
@@ -24,7 +31,10 @@ bool take_program(TextCursor& cursor, LinePrefix& prefix) {
   if (ahead.take('[') && (!ahead.take_digits(1, 10) || !ahead.take(']'))) return false;
   if (!ahead.take(':') || (!ahead.done() && !ahead.take(' '))) return false;
   prefix.program = name;
+  if (is_node_daemon(name)) return true;
   cursor = ahead;
+  // A daemon that runs in the foreground says its name itself, and the journal before it.
+  if (ahead.take(name) && ahead.take(": ")) cursor = ahead;
   return true;
 }
 
@@ -115,6 +125,22 @@ bool take_facility(TextCursor& cursor, LinePrefix& prefix) {
   }
   if (!ahead.take(' ')) return false;
   prefix.from_process = !of_kernel;
+  cursor = ahead;
+  return true;
+}
+
+/// "[Nov 05 2025 14:44:42] [ERROR] [tid 4177] " of NVIDIA's fabric manager.
+bool take_fabric_manager_line(TextCursor& cursor, LinePrefix& prefix) {
+  TextCursor ahead = cursor;
+  if (!ahead.take('[')) return false;
+  const std::size_t start = ahead.at();
+  if (!take_month_day_year(ahead)) return false;
+  const auto time = ahead.since(start);
+  if (!ahead.take("] [") || !ahead.take_while(is_upper, 3, 8) || !ahead.take("] [tid ") ||
+      !ahead.take_digits(1, 10) || !ahead.take("] "))
+    return false;
+  prefix.time_form = TimeForm::month_day_year;
+  prefix.time = time;
   cursor = ahead;
   return true;
 }
@@ -352,6 +378,7 @@ void take_system_prefix(TextCursor& cursor, LinePrefix& prefix) {
   take_priority(cursor, prefix);
   if (take_rfc5424(cursor, prefix)) return;
   if (take_kmsg(cursor, prefix)) return;
+  if (take_fabric_manager_line(cursor, prefix)) return;
   if (take_facility(cursor, prefix)) {
     prefix.from_dmesg = true;
     if (!take_dmesg(cursor, prefix)) take_iso_line(cursor, prefix, false);
@@ -399,6 +426,14 @@ void take_relayed_line(TextCursor& cursor, LinePrefix& prefix) {
 }
 
 }  // namespace
+
+bool is_node_daemon(std::string_view program) { return contains(node_daemons, program); }
+
+bool names_node_daemon(std::string_view text) {
+  return std::any_of(node_daemons.begin(), node_daemons.end(), [&](std::string_view name) {
+    return text.find(name) != std::string_view::npos;
+  });
+}
 
 LinePrefix parse_system_prefix(std::string_view line) {
   LinePrefix prefix;

@@ -37,6 +37,8 @@ INSTANTIATE_TEST_SUITE_P(
     Forms, SystemPrefix,
     testing::Values(
         Form{"bare", "", TimeForm::none, "", "", ""},
+        Form{"said_twice", "Oct 02 09:14:02 n3 slurmctld[8]: slurmctld: ", TimeForm::month_day,
+             "Oct 02 09:14:02", "n3", "slurmctld"},
         Form{"pdsh", "n3: [   12.345678] ", TimeForm::kernel_seconds, "12.345678", "n3", ""},
         Form{"clush", "n3: Oct 02 09:14:02 gpu-n3 kernel: ", TimeForm::month_day, "Oct 02 09:14:02",
              "gpu-n3", "kernel"},
@@ -104,9 +106,24 @@ INSTANTIATE_TEST_SUITE_P(
              TimeForm::iso, "2026-04-22T21:27:51.291660856Z", "10.4.1.9", "user"},
         Form{"busybox", "May  1 01:02:03 n7 kern.warn kernel: [ 7.812001] ", TimeForm::month_day,
              "May  1 01:02:03", "n7", "kernel"},
+        Form{"fabric_manager", "[Nov 05 2025 14:44:42] [ERROR] [tid 4177] ",
+             TimeForm::month_day_year, "Nov 05 2025 14:44:42", "", ""},
         Form{"other_program", "Oct 02 09:14:02 n7 logger[812]: ", TimeForm::month_day,
              "Oct 02 09:14:02", "n7", "logger"}),
     [](const auto& parameter) { return parameter.param.name; });
+
+TEST(SystemPrefix, ANodeDaemonsNameIsPartOfWhatItSays) {
+  const std::string line = "Oct 02 09:14:02 n7 nv-fabricmanager[812]: " + std::string(xid);
+  const LinePrefix prefix = parse_system_prefix(line);
+  EXPECT_EQ(prefix.host, "n7");
+  EXPECT_EQ(prefix.program, "nv-fabricmanager");
+  EXPECT_EQ(line.substr(prefix.body), "nv-fabricmanager[812]: " + std::string(xid));
+  EXPECT_FALSE(is_node_daemon("logger"));
+}
+
+TEST(SystemPrefix, ATimeWithItsYearIsNoFabricManagersByItself) {
+  EXPECT_EQ(parse_system_prefix("[Nov 05 2025 14:44:42] [ERROR] step 3").body, 0U);
+}
 
 /// logger names any program, but not the kernel's facility.
 TEST(SystemPrefix, AFacilityTellsWhoIsNotTheKernel) {

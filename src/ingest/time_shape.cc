@@ -59,6 +59,15 @@ bool take_month_day(TextCursor& cursor) {
   return true;
 }
 
+bool take_month_day_year(TextCursor& cursor) {
+  TextCursor ahead = cursor;
+  if (!take_name(ahead) || !ahead.take(' ') || !take_day(ahead) || !ahead.take(' ') ||
+      !ahead.take_digits(4, 4) || !ahead.take(' ') || !take_clock(ahead))
+    return false;
+  cursor = ahead;
+  return true;
+}
+
 bool take_ctime(TextCursor& cursor) {
   TextCursor ahead = cursor;
   if (!take_name(ahead) || !ahead.take(' ') || !take_month_day(ahead) || !ahead.take(' ') ||

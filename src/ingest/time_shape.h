@@ -12,6 +12,8 @@ bool take_clock(TextCursor& cursor);
 bool take_iso(TextCursor& cursor);
 /// "Oct 02 09:14:02", "Oct  2 09:14:02.123456".
 bool take_month_day(TextCursor& cursor);
+/// "Nov 05 2025 14:44:42".
+bool take_month_day_year(TextCursor& cursor);
 /// "Wed Nov  5 11:20:01 2025".
 bool take_ctime(TextCursor& cursor);
 /// "1129 19:50:15.346000", "818 17:40:34.227".
