@@ -47,6 +47,14 @@ void read_rank(const Event& event, AttemptRecord& record) {
   }
 }
 
+void read_address(const Event& event, AttemptRecord& record) {
+  const std::string_view address = event.field("own_address"), host = event.field("host");
+  const bool full = record.node_of_address.size() >= attempt_nodes_max;
+  if (address.empty() || host.empty() || full) return;
+  const auto [entry, fresh] = record.node_of_address.try_emplace(std::string(address), host);
+  if (!fresh && entry->second != host) entry->second.clear();
+}
+
 void read_exit(const Event& event, AttemptRecord& record) {
   read_rank(event, record);
   const bool failed = signal_of(event) != 0 ||
@@ -67,6 +75,8 @@ void read_end(const Event& event, AttemptRecord& record) {
 }  // namespace
 
 const std::string* AttemptRecord::node_called(std::string_view host) const {
+  const auto owner = node_of_address.find(host);
+  if (owner != node_of_address.end()) host = owner->second;
   if (host.empty()) return nullptr;
   const auto exact = std::find(nodes.begin(), nodes.end(), host);
   if (exact != nodes.end()) return &*exact;
@@ -123,6 +133,7 @@ AttemptRecord* AttemptTracker::observe(const Event& event) {
   if (event.kind == EventKind::attempt_ended) read_end(event, record);
   if (event.kind == EventKind::rank_started) read_rank(event, record);
   if (event.kind == EventKind::rank_exited) read_exit(event, record);
+  if (event.signature == own_address_signature) read_address(event, record);
   return &record;
 }
 

@@ -29,7 +29,9 @@ struct AttemptRecord {
   Instant started_at;   // by the scheduler's word; unknown without it
   EventId start_event;  // where it says so
   std::vector<std::string> nodes;
-  bool nodes_heard = false;     // `nodes` are those that lines name; there may be more
+  bool nodes_heard = false;  // `nodes` are those that lines name; there may be more
+  /// By an address of theirs; "" where several nodes call it their own.
+  std::map<std::string, std::string, std::less<>> node_of_address;
   std::int32_t world_size = 0;  // 0 if nobody has told
   std::map<std::int32_t, RankPlace> ranks;
   std::map<std::int32_t, Fact> failed_ranks;  // first exit with an error of each rank
@@ -37,7 +39,8 @@ struct AttemptRecord {
   std::optional<Fact> end;  // attempt_ended
 
   /// The node of the attempt that `host` means: itself, without its domain, or with an interface's
-  /// suffix ("n1-ib0"). nullptr if none, or if the attempt's nodes are not known.
+  /// suffix ("n1-ib0"), or by its address, as far as lines told it. nullptr if none, or if the
+  /// attempt's nodes are not known.
   [[nodiscard]] const std::string* node_called(std::string_view host) const;
   [[nodiscard]] const RankPlace* place_of(std::int32_t rank) const;
   /// The global rank of a local rank on a node, -1 if it is not known.
@@ -47,6 +50,9 @@ struct AttemptRecord {
   /// Every rank there is; empty if that is not known.
   [[nodiscard]] std::set<std::int32_t> world() const;
 };
+
+/// The line by which a process tells the address at which others reach it.
+inline constexpr std::string_view own_address_signature = "nccl.own_address";
 
 /// Of attempt_started, "1": `nodes` are those that the job's lines name, and there may be more.
 inline constexpr std::string_view nodes_heard_field = "nodes_heard";

@@ -79,6 +79,26 @@ TEST(AttemptRecord, FindsANodeUnderItsOtherNames) {
   EXPECT_EQ(record.node_called(""), nullptr);
 }
 
+TEST(AttemptTracker, ANodeIsCalledByItsAddressUnlessSeveralAre) {
+  AttemptTracker tracker;
+  const AttemptId id{"7", 0};
+  const auto tells = [&](const char* host, const char* address) {
+    Event event = about(EventKind::log_signature, id, {{"host", host}, {"own_address", address}});
+    event.signature = own_address_signature;
+    tracker.observe(event);
+  };
+  tracker.observe(about(EventKind::attempt_started, id, {{"nodes", "n[1-3]"}}));
+  for (const char* host : {"n1", "n1", "n2"}) tells(host, "172.17.0.1");
+  tells("n2", "10.0.0.2");
+  tells("10.0.0.3", "10.0.0.3");
+  tells("10.0.0.4", "10.0.0.5");
+  tells("10.0.0.5", "10.0.0.4");
+  const AttemptRecord& record = *tracker.find(id);
+  EXPECT_EQ(*record.node_called("10.0.0.2"), "n2");
+  for (const char* nobodys : {"172.17.0.1", "10.0.0.3", "10.0.0.4", "10.0.0.9"})
+    EXPECT_EQ(record.node_called(nobodys), nullptr) << nobodys;
+}
+
 TEST(SignalOf, ReadsWhatLaunchersAndShellsWrite) {
   const auto signal = [](Fields fields) {
     Event event;

@@ -24,6 +24,7 @@ inline constexpr std::string_view recovery_drain_p2p = "gpu.recovery_drain_p2p";
 inline constexpr std::string_view recovery_drain_reset = "gpu.recovery_drain_and_reset";
 inline constexpr std::string_view recovery_other = "gpu.recovery_action";
 inline constexpr std::string_view gpu_missing = "gpu.missing";
+inline constexpr std::string_view gpu_unavailable = "gpu.unavailable";
 inline constexpr std::string_view throttle = "power.throttle";
 inline constexpr std::string_view node_lost = "node.lost";
 inline constexpr std::string_view repeat_offender = "node.repeat_offender";
@@ -47,6 +48,7 @@ inline constexpr std::string_view teardown = "software.teardown";
 inline constexpr std::string_view device_assert = "software.device_assert";
 inline constexpr std::string_view missing_file = "software.missing_file";
 inline constexpr std::string_view gpu_out_of_memory = "env.gpu_out_of_memory";
+inline constexpr std::string_view gpu_access_lost = "env.gpu_access_lost";
 inline constexpr std::string_view out_of_memory_host = "env.out_of_memory_host";
 inline constexpr std::string_view out_of_memory_cgroup = "env.out_of_memory_cgroup";
 inline constexpr std::string_view shm_too_small = "env.shm_too_small";
@@ -103,6 +105,8 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              teardown,
                                                              device_assert,
                                                              missing_file,
+                                                             gpu_unavailable,
+                                                             gpu_access_lost,
                                                              gpu_out_of_memory,
                                                              out_of_memory_host,
                                                              out_of_memory_cgroup,

@@ -1,13 +1,13 @@
 // Rules about collectives. Whoever prints that a collective timed out is a victim: the suspects are
 // the ranks that never said so, or that are behind the others.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
-#include "base/contains.h"
 #include "base/text.h"
 #include "detect/cause_ids.h"
+#include "detect/collective_calls.h"
+#include "detect/collective_lines.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
 #include "detect/launch_counts.h"
@@ -20,8 +20,6 @@ namespace {
 constexpr std::string_view timeout_signature = collective_timeout_signature;
 constexpr std::string_view passed_on_signature = "c10d.dumpsignal";
 
-constexpr std::size_t named_suspects_max = 4;  // more than this is no longer a suspicion of anybody
-
 /// How far a rank got, by the two counters that are printed: never compared with each other.
 struct Waiting {
   const JobLine* first = nullptr;
@@ -32,24 +30,6 @@ struct Waiting {
 
 /// Ranks that printed a time-out of one process group.
 using Group = std::map<std::int32_t, Waiting>;
-
-std::int64_t number_in(const JobLine& line, std::string_view field) {
-  return parse_number<std::int64_t>(line.fact->event.field(field)).value_or(-1);
-}
-
-/// The process group of a line: captured, or in the "[PG ID 12 PG GUID 99(NAME) Rank 4]" before its
-/// words. Counters of different groups cannot be compared.
-std::string group_of(const JobLine& line) {
-  if (const auto value = line.fact->event.field("pg"); !value.empty()) return std::string(value);
-  const std::string_view text = line.fact->event.raw.text;
-  for (const std::string_view tag : {"PG GUID ", "PG ID ", "PG "}) {
-    const auto at = text.find(tag);
-    if (at == std::string_view::npos) continue;
-    const std::string_view name = text.substr(at + tag.size());
-    return std::string(name.substr(0, name.find_first_of("( ]")));
-  }
-  return {};
-}
 
 void lower(std::int64_t& value, std::int64_t other) {
   if (other >= 0 && (value < 0 || other < value)) value = other;
@@ -119,25 +99,6 @@ std::string overrun_text(const FailureCase& failure) {
   return {};
 }
 
-Explanation suspect_rank(std::int32_t rank, std::string_view cause, const FailureCase& failure) {
-  Explanation explanation;
-  explanation.cause = failure.catalog.cause(cause);
-  const RankPlace* place = failure.attempt.place_of(rank);
-  if (place != nullptr) explanation.node = place->node;
-  if (explanation.node.empty()) {
-    for (const JobLine& line : failure.lines) {
-      if (line.rank == rank && !line.node.empty()) explanation.node = line.node;
-    }
-  }
-  explanation.subject = Subject::of_rank(failure.attempt.id, rank, explanation.node);
-  explanation.since = failure.onset;
-  const std::string who =
-      "rank " + std::to_string(rank) + (explanation.node.empty() ? "" : " on " + explanation.node);
-  explanation.missing = {"stack or flight-recorder dump of " + who,
-                         kernel_log_of(explanation.node, failure)};
-  return explanation;
-}
-
 std::optional<Explanation> behind_the_others(const Group& group, const FailureCase& failure) {
   std::int64_t Waiting::*counter = &Waiting::handed_in;
   std::int32_t rank = lagging_rank(group, counter);
@@ -150,124 +111,6 @@ std::optional<Explanation> behind_the_others(const Group& group, const FailureCa
                      std::to_string(group.at(rank).*counter) +
                      " while the others are further on and wait for it.";
   return explanation;
-}
-
-/// What a rank says of the collective in which it timed out.
-struct Call {
-  const JobLine* line = nullptr;
-  std::string op;
-  std::string sizes;  // "1024 elements in, 1024 out"; "" where ranks may differ in them
-};
-
-std::string_view number_behind(std::string_view name, std::string_view text) {
-  const auto at = text.find(name);
-  if (at == std::string_view::npos) return {};
-  const auto digits = text.substr(at + name.size());
-  return digits.substr(0, digits.find_first_not_of("0123456789"));
-}
-
-/// nullopt of transfers, which have two ends, and of batches.
-std::optional<Call> call_of(const JobLine& line) {
-  constexpr auto not_alike = std::to_array<std::string_view>({"SEND", "RECV", "COALESCED"});
-  constexpr auto even = std::to_array<std::string_view>(
-      {"ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "BARRIER"});
-  Call call{&line, std::string(line.fact->event.field("op")), {}};
-  const auto begins = [&](std::string_view op) { return call.op.starts_with(op); };
-  if (call.op.empty() || std::any_of(not_alike.begin(), not_alike.end(), begins))
-    return std::nullopt;
-  const std::string_view text = line.fact->event.raw.text;
-  const auto in = number_behind("NumelIn=", text), out = number_behind("NumelOut=", text);
-  if (contains(even, call.op) && !in.empty() && !out.empty())
-    call.sizes = std::string(in) + " elements in, " + std::string(out) + " out";
-  return call;
-}
-
-/// The calls by which the ranks of one group met in one collective, by what was called.
-using Meeting = std::map<std::string, std::map<std::int32_t, Call>>;
-
-/// The name that a group has on all its ranks; the number alone counts the groups of one rank, and
-/// only 0 is the same group everywhere. "" if the line names none.
-std::string global_group_of(const JobLine& line) {
-  const std::string_view text = line.fact->event.raw.text;
-  constexpr std::string_view tag = "PG GUID ";
-  const auto at = text.find(tag);
-  if (at == std::string_view::npos) return group_of(line) == "0" ? "0" : "";
-  const std::string_view name = text.substr(at + tag.size());
-  return std::string(name.substr(0, name.find_first_of("( ]")));
-}
-
-/// By group and number. A line that names no group is of the one in which its rank, as it says
-/// elsewhere, waits for a collective of this number; "" where it does not say.
-std::map<std::pair<std::string, std::int64_t>, Meeting> meetings(const FailureCase& failure) {
-  std::map<std::pair<std::int32_t, std::int64_t>, std::set<std::string>> named;
-  for (const JobLine& line : failure.lines) {
-    if (line.cause->id == cause_id::collective_timeout && !group_of(line).empty())
-      named[{line.rank, number_in(line, "seq")}].insert(global_group_of(line));
-  }
-  std::map<std::pair<std::string, std::int64_t>, Meeting> all;
-  for (const JobLine& line : failure.lines) {
-    const std::int64_t seq = number_in(line, "seq");
-    if (line.signature->id != timeout_signature || line.rank < 0 || seq < 0) continue;
-    const auto call = call_of(line);
-    if (!call) continue;
-    std::set<std::string> groups{global_group_of(line)};
-    if (group_of(line).empty() && named.contains({line.rank, seq}))
-      groups = named[{line.rank, seq}];
-    const bool certain = groups.size() == 1 && (!groups.contains("") || named.empty());
-    if (certain)
-      all[{*groups.begin(), seq}][call->op + " " + call->sizes].emplace(line.rank, *call);
-  }
-  return all;
-}
-
-std::string words_of(const Call& call, const Call& other) {
-  return call.op != other.op ? call.op : call.op + " with " + call.sizes;
-}
-
-/// Ranks that met in one collective of their group and meant different ones. The many are right: at
-/// least three to each who is not.
-std::optional<Explanation> different_calls(const FailureCase& failure) {
-  for (const auto& [where, meeting] : meetings(failure)) {
-    if (meeting.size() < 2) continue;
-    const auto& [group, seq] = where;
-    const auto usual = std::max_element(
-        meeting.begin(), meeting.end(),
-        [](const auto& one, const auto& other) { return one.second.size() < other.second.size(); });
-    std::vector<const Call*> odd;
-    std::vector<std::string> names;
-    for (const auto& [what, calls] : meeting) {
-      if (what == usual->first) continue;
-      for (const auto& [rank, call] : calls) {
-        odd.push_back(&call);
-        names.push_back(std::to_string(rank));
-      }
-    }
-    const bool told = odd.size() <= named_suspects_max && usual->second.size() >= 3 * odd.size();
-    // Where no line names its group, they may be of two.
-    if (group.empty() && (!told || odd.size() > 1)) continue;
-    const Call& first = *odd.front();
-    const Call& others = usual->second.begin()->second;
-    Explanation explanation =
-        suspect_rank(first.line->rank, cause_id::collective_mismatch, failure);
-    if (!told || odd.size() > 1) {
-      explanation.subject = Subject::of_attempt(failure.attempt.id);
-      explanation.node.clear();
-    }
-    explanation.confidence = !told           ? confidence::even
-                             : group.empty() ? confidence::fair
-                                             : confidence::likely;
-    const std::string collective = "collective " + std::to_string(seq);
-    explanation.text = told ? (odd.size() == 1 ? "Rank " : "Ranks ") + join(names, ", ") +
-                                  " called " + words_of(first, others) + " as " + collective +
-                                  ", the others " + words_of(others, first) + "."
-                            : "The ranks called different things as " + collective + ", as " +
-                                  words_of(first, others) + " and " + words_of(others, first) +
-                                  "; who is right cannot be told.";
-    explanation.missing = {"flight-recorder dumps of all ranks: they name the line of the program"};
-    explanation.evidence = {&first.line->fact->event};
-    return explanation;
-  }
-  return std::nullopt;
 }
 
 /// While a job runs somebody is always behind in what he launched, so NCCL must have been asked
@@ -422,73 +265,6 @@ std::optional<Explanation> rule_watchdog_stuck(const FailureCase& failure) {
                 " ranks no longer moved; who held them up cannot be told from this.";
   explanation.missing = {"stacks or flight-recorder dumps of all ranks",
                          kernel_log_of(explanation.node, failure)};
-  return explanation;
-}
-
-namespace {
-
-/// Who prints that it lost the rendezvous: "HOST_PID_INDEX" in the line, or else where the line
-/// comes from.
-std::string survivor_of(const JobLine& line, const FailureCase& failure) {
-  std::string_view agent = line.fact->event.field("reporter");
-  for (int part = 0; part < 2; ++part)
-    agent = agent.substr(0, std::min(agent.rfind('_'), agent.size()));
-  if (const std::string* node = failure.attempt.node_called(agent)) return *node;
-  return agent.empty() ? line.node : std::string(agent);
-}
-
-}  // namespace
-
-std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure) {
-  std::vector<const JobLine*> lost;
-  std::set<std::string> reporters;
-  for (const JobLine& line : failure.lines) {
-    if (line.cause->id != cause_id::rendezvous_lost) continue;
-    lost.push_back(&line);
-    reporters.insert(survivor_of(line, failure));
-  }
-  if (lost.empty()) return std::nullopt;
-  reporters.erase("");
-  std::vector<std::string> others;
-  for (const std::string& node : failure.attempt.nodes) {
-    if (!reporters.contains(node)) others.push_back(node);
-  }
-  Explanation explanation = explanation_from(*lost.front(), cause_id::node_lost, failure);
-  for (const JobLine* line : lost) explanation.evidence.push_back(&line->fact->event);
-  explanation.hardware = true;
-  const bool one_left = others.size() == 1 && !reporters.empty();
-  explanation.node = one_left ? others.front() : "";
-  explanation.subject =
-      one_left ? Subject::of_node(others.front()) : Subject::of_attempt(failure.attempt.id);
-  explanation.confidence = one_left ? confidence::even : confidence::weak;
-  explanation.text = "A survivor lost contact to the rendezvous, so a node other than " +
-                     (reporters.empty() ? std::string("the reporter") : join(reporters, ", ")) +
-                     " went away.";
-  explanation.missing = {"the scheduler's state of the other nodes of " + attempt_words(failure)};
-  return explanation;
-}
-
-std::optional<Explanation> rule_peers_lost(const FailureCase& failure) {
-  if (auto named = peer_named_by_all(failure)) return named;
-  std::set<std::int32_t> survivors;
-  const JobLine* first = nullptr;
-  for (const JobLine& line : failure.lines) {
-    if (line.cause->id != cause_id::peer_lost || line.rank < 0) continue;
-    survivors.insert(line.rank);
-    if (first == nullptr) first = &line;
-  }
-  std::vector<std::int32_t> gone;
-  for (const std::int32_t rank : failure.attempt.world()) {
-    if (!survivors.contains(rank)) gone.push_back(rank);
-  }
-  if (first == nullptr || gone.size() != 1 || survivors.size() < 2) return std::nullopt;
-  Explanation explanation = suspect_rank(gone.front(), cause_id::insufficient_evidence, failure);
-  explanation.unknown = true;
-  explanation.since = first->fact->at;
-  explanation.confidence = confidence::weak;
-  for (const JobLine& line : failure.lines) explanation.evidence.push_back(&line.fact->event);
-  explanation.text = "Rank " + std::to_string(gone.front()) +
-                     " went first: all the others lost their connection, and it never said so.";
   return explanation;
 }
 

@@ -38,9 +38,36 @@ Detectors::Detectors(const Catalog& catalog)
 
 void Detectors::observe(const Event& event) {
   if (known(event.received_at)) {
-    look_until(event.received_at - instant_resolution);
-    heard_at_ = std::max(heard_at_, event.received_at);
+    const Instant before = event.received_at - instant_resolution;
+    if (std::exchange(skimming_, false)) look_behind_news(before);
+    look_until(before);
   }
+  take(event);
+}
+
+void Detectors::skim(const Event& event) {
+  skimming_ = true;
+  if (known(event.received_at)) {
+    const Instant before = event.received_at - instant_resolution;
+    if (!known(looked_at_)) looked_at_ = before;
+    look_behind_news(before);
+    if (before - looked_at_ >= skim_look_interval) look(before);
+    looked_until_ = std::max(looked_until_, before);
+  }
+  take(event);
+}
+
+/// What came before a long silence is looked at as of then, since later it may be forgotten; but no
+/// further back than any failure counts.
+void Detectors::look_behind_news(Instant before) {
+  const Instant settled = std::max(heard_at_, before - catch_up_max_) + skim_look_interval;
+  if (!known(heard_at_) || looked_at_ >= heard_at_ || before < settled) return;
+  look(settled);
+  looked_until_ = std::max(looked_until_, settled);
+}
+
+void Detectors::take(const Event& event) {
+  if (known(event.received_at)) heard_at_ = std::max(heard_at_, event.received_at);
   for (const auto& detector : detectors_) detector->observe(event);
 }
 
@@ -70,11 +97,16 @@ void Detectors::look_until(Instant end) {
   looked_until_ = std::max(looked_until_, end - catch_up_max_);
   for (Instant now = next_look(); now <= end; now = next_look()) {
     looked_until_ = now;
-    std::vector<Verdict> verdicts;
-    Collector collector(verdicts);
-    for (const auto& detector : detectors_) detector->evaluate(now, collector);
-    for (Verdict& verdict : verdicts) raised_.push_back({now, std::move(verdict)});
+    look(now);
   }
+}
+
+void Detectors::look(Instant now) {
+  looked_at_ = now;
+  std::vector<Verdict> verdicts;
+  Collector collector(verdicts);
+  for (const auto& detector : detectors_) detector->evaluate(now, collector);
+  for (Verdict& verdict : verdicts) raised_.push_back({now, std::move(verdict)});
 }
 
 /// Multiples of the interval, so that two lives that began at different times look at the same

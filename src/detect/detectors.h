@@ -18,6 +18,10 @@ inline constexpr Duration quiet_min = std::chrono::seconds{10};
 inline constexpr Duration quiet_look_interval = std::chrono::seconds{1};
 inline constexpr Duration silence_min = std::chrono::minutes{10};
 inline constexpr Duration silence_look_interval = std::chrono::seconds{10};
+/// How often a past is looked at in which nothing was decided: what holds is found as well later,
+/// and no detector forgets within this what it has not looked at (half an hour is the shortest
+/// memory).
+inline constexpr Duration skim_look_interval = std::chrono::minutes{15};
 /// A `now` that is further back than this is a clock that was set back, and the grid follows it.
 inline constexpr Duration clock_set_back_min = std::chrono::seconds{1};
 
@@ -28,6 +32,9 @@ class Detectors {
 
   /// First looks at what came before the event, as often as it would have been looked at then.
   void observe(const Event& event);
+  /// The same of an event of the past before which nobody waited for a verdict. What a flood of
+  /// lines costs is then to take them in.
+  void skim(const Event& event);
   /// Looks at every point of the grid up to `now`, and passes on what was raised since the last
   /// call, each verdict as it is now.
   void evaluate(Instant now, VerdictSink& verdicts);
@@ -39,12 +46,17 @@ class Detectors {
     Instant at;
     Verdict verdict;
   };
+  void take(const Event& event);
   void look_until(Instant end);
+  void look(Instant now);
+  void look_behind_news(Instant before);
   [[nodiscard]] Instant next_look() const;
 
   std::vector<std::unique_ptr<Detector>> detectors_;
   Duration catch_up_max_;  // older than this no failure counts any more
   Instant looked_until_;
+  Instant looked_at_;
+  bool skimming_ = false;
   Instant heard_at_;  // the latest event
   std::vector<Raised> raised_;
 };

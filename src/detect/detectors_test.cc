@@ -8,7 +8,7 @@
 #include <set>
 
 #include "detect/cause_ids.h"
-#include "detect/detector.h"
+#include "detect/detectors.h"
 #include "detect/event_window.h"
 #include "detect/failure_case.h"
 
@@ -73,7 +73,7 @@ TEST(Detectors, EveryCauseThatARuleNamesExists) {
 
 TEST(Detectors, EverySignatureThatARuleNamesExists) {
   for (const std::string_view id :
-       {finished_signature, resumed_signature, exception_signature,
+       {finished_signature, resumed_signature, exception_signature, own_address_signature,
         std::string_view("c10d.timeout"), std::string_view("c10d.dumpsignal"),
         std::string_view("xid.149")}) {
     EXPECT_NE(catalog().signature(id), nullptr) << id;
@@ -136,6 +136,38 @@ TEST(Detectors, AFloodOfTeardownBlamesNobodyAndDoesNotDrownTheRoot) {
   const auto verdicts = run(events, 5);
   ASSERT_EQ(verdicts.size(), 1U);
   EXPECT_EQ(verdicts.begin()->second.cause, "gpu.fell_off_bus");
+}
+
+std::map<VerdictId, Verdict> skimmed(const std::vector<Event>& events, Duration after) {
+  Detectors detectors(catalog());
+  Sent sent;
+  for (const Event& event : events) detectors.skim(event);
+  detectors.evaluate(events.back().received_at + after, sent);
+  return sent.now;
+}
+
+TEST(Detectors, APastThatIsSkimmedIsJudgedAllTheSame) {
+  constexpr int minute_ms = 60'000;
+  const Subject gpu = Subject::of_gpu("n1", "0000:3b:00.0");
+  const Event fault = line(EventSource::kernel_log, "xid.79", gpu, "n1", 0);
+  for (const int later_ms : {1, minute_ms, 14 * minute_ms, 16 * minute_ms, 1500 * minute_ms}) {
+    const Event other =
+        line(EventSource::kernel_log, "aer.corrected", Subject::of_node("n1"), "n1", later_ms);
+    const auto verdicts = skimmed({fault, other}, std::chrono::minutes{1});
+    ASSERT_EQ(verdicts.size(), 1U) << later_ms << ": a day later nobody remembers the line";
+    EXPECT_EQ(verdicts.begin()->second.cause, "gpu.fell_off_bus");
+    EXPECT_EQ(verdicts.begin()->second.status, VerdictStatus::confirmed);
+    EXPECT_EQ(verdicts.begin()->second.since, start);
+  }
+}
+
+TEST(Detectors, WhatWasTakenBackMeanwhileIsNoVerdict) {
+  const Subject gpu = Subject::of_gpu("n1", "0000:3b:00.0");
+  const std::vector<Event> events = {
+      line(EventSource::kernel_log, "xid154.reboot", gpu, "n1", 0),
+      line(EventSource::kernel_log, "xid154.none_after_reboot", gpu, "n1", 200'000)};
+  for (const auto& [id, verdict] : skimmed(events, std::chrono::minutes{1}))
+    ADD_FAILURE() << verdict.cause << " " << to_text(verdict.status) << " " << verdict.explanation;
 }
 
 /// One program's fault on `gpu` at `s` seconds; many of them differ by their number.

@@ -20,7 +20,8 @@ const std::string& node_of(const Event& event) {
   return event.subject.node.empty() ? event.reporter : event.subject.node;
 }
 
-bool EventWindow::add(const Event& event, bool root) {
+bool EventWindow::add(const Event& event, bool root, const Signature* signature,
+                      const Cause* cause) {
   if (known_.contains(event.id)) return false;
   if (facts_.size() >= (root ? facts_max_ : facts_max_ - facts_max_ / 4)) {
     ++dropped_;
@@ -30,7 +31,7 @@ bool EventWindow::add(const Event& event, bool root) {
     facts_.erase(facts_.begin());
   }
   known_.insert(event.id);
-  Fact fact{event, happened_at(event), learnt_at(event)};
+  Fact fact{event, happened_at(event), learnt_at(event), signature, cause};
   if (fact.event.raw.text.size() > fact_text_bytes_max)
     fact.event.raw.text.resize(fact_text_bytes_max);
   const auto place = std::upper_bound(facts_.begin(), facts_.end(), fact.at,
@@ -39,11 +40,13 @@ bool EventWindow::add(const Event& event, bool root) {
   return true;
 }
 
-void EventWindow::forget_before(Instant limit) {
+bool EventWindow::forget_before(Instant limit) {
   const auto keep = std::lower_bound(facts_.begin(), facts_.end(), limit,
                                      [](const Fact& fact, Instant at) { return fact.at < at; });
+  if (keep == facts_.begin()) return false;
   for (auto fact = facts_.begin(); fact != keep; ++fact) known_.erase(fact->event.id);
   facts_.erase(facts_.begin(), keep);
+  return true;
 }
 
 void EventWindow::clear() {

@@ -13,6 +13,9 @@
 
 namespace faultline {
 
+struct Cause;
+struct Signature;
+
 /// Characters of a raw line that a detector keeps: enough to compare exceptions, not enough to fill
 /// memory.
 inline constexpr std::size_t fact_text_bytes_max = 256;
@@ -26,7 +29,13 @@ struct Fact {
   Event event;
   Instant at;       // when it happened, as well as is known
   Instant arrived;  // when it was learnt, on the controller's clock
+  /// Of the catalog, where whoever keeps it has looked them up: judging does so again and again.
+  const Signature* signature = nullptr;
+  const Cause* cause = nullptr;
 };
+
+/// Facts of one or more windows, ordered by time.
+using FactList = std::vector<const Fact*>;
 
 /// When the event happened: its own stamp, but never later than it was received (a clock ahead of
 /// ours does not make an event of the future).
@@ -51,9 +60,10 @@ class EventWindow {
   /// False if the event is known already or there is no room for it. The last quarter of the room
   /// is for events that may be a `root`: what a fault makes its neighbours say must not keep out
   /// the fault itself.
-  bool add(const Event& event, bool root = true);
-  /// Forgets what happened before `limit`.
-  void forget_before(Instant limit);
+  bool add(const Event& event, bool root = true, const Signature* signature = nullptr,
+           const Cause* cause = nullptr);
+  /// Forgets what happened before `limit`; false if there was nothing of that.
+  bool forget_before(Instant limit);
   void clear();
 
   /// Ordered by `at`, then in the order of arrival.

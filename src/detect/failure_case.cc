@@ -13,11 +13,14 @@ namespace faultline {
 
 bool FailureCase::hears(std::string_view node) const { return contains(heard, node); }
 
-std::string FailureCase::first_node_unheard() const {
+std::string FailureCase::only_node_unheard() const {
+  std::string only;
   for (const std::string& node : attempt.nodes) {
-    if (!hears(node)) return node;
+    if (hears(node)) continue;
+    if (!only.empty()) return {};
+    only = node;
   }
-  return {};
+  return only;
 }
 
 const std::vector<NamedRule>& failure_rules() {
@@ -44,6 +47,7 @@ const std::vector<NamedRule>& failure_rules() {
       {"first_exit", rule_first_exit},
       {"told_to_end", rule_told_to_end},
       {"kernel_fault_afterwards", rule_kernel_fault_afterwards},
+      {"hardware_outlived", rule_hardware_outlived},
   };
   return rules;
 }
@@ -59,7 +63,7 @@ bool is_aftermath(const JobLine& line) {
 
 Explanation nothing_known(const FailureCase& failure) {
   Explanation explanation;
-  explanation.rule = "nothing_known";
+  explanation.rule = nothing_known_rule;
   explanation.cause = failure.catalog.cause(cause_id::insufficient_evidence);
   explanation.subject = Subject::of_attempt(failure.attempt.id);
   explanation.unknown = true;
@@ -68,7 +72,7 @@ Explanation nothing_known(const FailureCase& failure) {
   explanation.text = "The attempt failed, and nothing that was seen says why.";
   if (failure.lines.empty())
     explanation.missing.push_back("the output of all ranks of " + attempt_words(failure));
-  explanation.missing.push_back(kernel_log_of(failure.first_node_unheard(), failure));
+  explanation.missing.push_back(kernel_log_of(failure.only_node_unheard(), failure));
   return explanation;
 }
 
@@ -78,7 +82,7 @@ Explanation explain(const FailureCase& failure) {
   for (const NamedRule& rule : failure_rules()) {
     auto explanation = rule.explain(failure);
     if (!explanation || explanation->cause == nullptr) continue;
-    explanation->rule = rule.name;
+    if (explanation->rule.empty()) explanation->rule = rule.name;  // it may have asked the others
     return std::move(*explanation);
   }
   return nothing_known(failure);
@@ -154,6 +158,13 @@ bool says_hardware(const JobLine& line) {
   return false;
 }
 
+std::optional<JobLine> unplaced_line(const Event& event, const Catalog& catalog) {
+  JobLine line;
+  line.signature = catalog.signature(event.signature);
+  line.cause = line.signature == nullptr ? nullptr : catalog.cause(line.signature->cause);
+  return line.cause == nullptr ? std::nullopt : std::optional(std::move(line));
+}
+
 bool tells_of_node(const Event& event, const Signature& signature) {
   // What a line has before its words is a field "host", too.
   const bool names = contains(signature.captures, "host") || contains(signature.captures, "hosts");
@@ -190,13 +201,22 @@ bool alive_between(const std::vector<JobLine>& lines, const RankStarts& starts, 
   });
 }
 
+/// Its rank counted on behind `said`.
+bool went_on(const std::vector<JobLine>& lines, const JobLine& said) {
+  return std::any_of(lines.begin(), lines.end(), [&](const JobLine& line) {
+    return line.fact->event.field(went_on_after_field) == said.fact->event.id;
+  });
+}
+
 }  // namespace
 
 void mark_outlived(std::vector<JobLine>& lines, const RankStarts& starts) {
   constexpr Duration death_throes = std::chrono::minutes{1};  // what is raised in a clean-up
   for (JobLine& said : lines) {
+    if (!says_hardware(said)) continue;
+    said.outlived = went_on(lines, said);
     const Instant at = said.fact->event.observed_at;
-    if (!known(at) || said.rank < 0 || !says_hardware(said)) continue;
+    if (said.outlived || !known(at) || said.rank < 0) continue;
     const Instant error = last_own_error(lines, said);
     said.outlived = error > at + death_throes && alive_between(lines, starts, said.rank, at, error);
   }
@@ -241,7 +261,8 @@ Explanation explanation_from(const JobLine& line, std::string_view cause,
 
 std::string attempt_words(const FailureCase& failure) {
   const AttemptId& id = failure.attempt.id;
-  return id.job.starts_with(Subject::of_unnamed_job().attempt.job) ? "the job" : id.text();
+  if (id.job.starts_with(Subject::of_unnamed_job().attempt.job)) return "the job";
+  return "job " + id.job + (id.restart == 0 ? "" : ", restart " + std::to_string(id.restart));
 }
 
 std::string kernel_log_of(const std::string& node, const FailureCase& failure) {

@@ -57,9 +57,12 @@ struct FailureCase {
   std::vector<std::string>
       suspected_before;              // nodes on which this job's family met hardware trouble lately
   const OperationBoard& operations;  // what its ranks' traces say; empty without any
+  /// When a rank was started last, or the training went on from a checkpoint.
+  Instant restarted_at = Instant::min();
 
   [[nodiscard]] bool hears(std::string_view node) const;
-  [[nodiscard]] std::string first_node_unheard() const;
+  /// "" if there are none, or several.
+  [[nodiscard]] std::string only_node_unheard() const;
 };
 
 /// What a rule makes of a case.
@@ -92,8 +95,13 @@ struct NamedRule {
 /// The rules in the order in which they are asked; the first that has an answer wins.
 const std::vector<NamedRule>& failure_rules();
 
+/// The rule of an explanation that no rule gave.
+inline constexpr std::string_view nothing_known_rule = "nothing_known";
 /// Never empty-handed: if no rule knows, the cause is unknown and `missing` says what to send.
 Explanation explain(const FailureCase& failure);
+
+/// What a line stands for, without its place; nullopt if the catalog has no cause for it.
+std::optional<JobLine> unplaced_line(const Event& event, const Catalog& catalog);
 
 /// True if the line names the node that it is about, and not only the one where it was written: of
 /// a node that is gone another one writes.
@@ -109,6 +117,11 @@ inline constexpr std::string_view finished_signature = "training.finished";
 inline constexpr std::string_view time_unknown_field = "time_unknown";
 /// The line by which a training says that it goes on from a checkpoint.
 inline constexpr std::string_view resumed_signature = "training.resumed";
+/// Of such a line, the step that was counted there: the rank was at work behind its last words
+/// about hardware in the same log, without having been started anew.
+inline constexpr std::string_view went_on_field = "went_on_at_step";
+/// Of the same line, the id of the event with those words: no others were outlived by it.
+inline constexpr std::string_view went_on_after_field = "went_on_after";
 /// A rank says itself that its collective timed out.
 inline constexpr std::string_view collective_timeout_signature = "c10d.timeout";
 /// Any exception that no other signature knows.
@@ -130,9 +143,9 @@ bool lies_outside_node(const Cause& cause);
 bool says_hardware(const JobLine& line);
 /// When each rank was started last, as far as a launcher has told.
 using RankStarts = std::map<std::int32_t, Instant>;
-/// Marks what lines say of broken hardware as `outlived` where the same rank raises an exception of
-/// its program long after, and was alive in between: started anew, or at work. Without a sign of
-/// life the exception may be what the error ended in.
+/// Marks what lines say of broken hardware as `outlived` where the same rank went on with its
+/// steps, or raises an exception of its program long after, and was alive in between: started anew,
+/// or at work. Without a sign of life the exception may be what the error ended in.
 void mark_outlived(std::vector<JobLine>& lines, const RankStarts& starts);
 /// True if the ranks met errors of their own, and every one lies outside the nodes: hardware that
 /// breaks makes no program raise a KeyError.
@@ -148,7 +161,7 @@ std::string place_text(const JobLine& line);
 /// An explanation with this cause whose first evidence is `line`.
 Explanation explanation_from(const JobLine& line, std::string_view cause,
                              const FailureCase& failure);
-/// "123#0", or "the job" where nobody names it.
+/// "job 123", "job 123, restart 1", or "the job" where nobody names it.
 std::string attempt_words(const FailureCase& failure);
 /// "kernel log of n3"; of all nodes of the attempt if the node is not known.
 std::string kernel_log_of(const std::string& node, const FailureCase& failure);
@@ -158,6 +171,7 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure);  // ha
 std::optional<Explanation> rule_node_failed(const FailureCase& failure);
 std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure);
 std::optional<Explanation> rule_kernel_fault_afterwards(const FailureCase& failure);
+std::optional<Explanation> rule_hardware_outlived(const FailureCase& failure);
 std::optional<Explanation> rule_after_success(const FailureCase& failure);  // scheduler_rules.cc
 std::optional<Explanation> rule_ended_on_purpose(const FailureCase& failure);
 std::optional<Explanation> rule_out_of_memory(const FailureCase& failure);
@@ -178,7 +192,7 @@ std::optional<Explanation> rule_stuck_operation(const FailureCase& failure);  //
 std::optional<Explanation> rule_watchdog_stuck(const FailureCase& failure);
 /// True for a line about waiting for others or about a transfer that failed.
 bool is_communication_trouble(const JobLine& line);
-std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure);
+std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure);  // peer_rules.cc
 std::optional<Explanation> rule_peers_lost(const FailureCase& failure);
 
 }  // namespace faultline

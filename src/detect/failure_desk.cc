@@ -71,10 +71,24 @@ JobLine make_line(const Fact& fact, const AttemptRecord& attempt, const Catalog&
 }
 
 /// The collective that timed out had been waited for this long when it was printed.
-Instant onset_of(const JobLine& line) {
-  const auto waited = parse_number<std::int64_t>(line.fact->event.field("timeout_ms")).value_or(0);
-  return line.fact->at -
-         std::chrono::milliseconds{std::clamp<std::int64_t>(waited, 0, 24LL * 3600 * 1000)};
+Instant onset_of(const Fact& fact) {
+  const auto waited = parse_number<std::int64_t>(fact.event.field("timeout_ms")).value_or(0);
+  constexpr auto longest =
+      std::chrono::duration_cast<std::chrono::milliseconds>(older_errors_span).count();
+  return fact.at - std::chrono::milliseconds{std::clamp<std::int64_t>(waited, 0, longest)};
+}
+
+/// The training went on from a checkpoint. That one rank counts on is no restart.
+bool tells_of_restart(const Event& event) {
+  return event.signature == resumed_signature && event.field(went_on_field).empty();
+}
+
+/// A launcher's word that a process failed.
+bool tells_of_exit(const Event& event, const Catalog& catalog) {
+  const Signature* signature = catalog.signature(event.signature);
+  return signature != nullptr &&
+         (signature->cause == cause_id::worker_failed ||
+          signature->cause == cause_id::task_failed || signature->cause == cause_id::crash_signal);
 }
 
 bool by_node_clock(const Event& event) {
@@ -128,13 +142,15 @@ void FailureDesk::observe_node(const Event& event) {
     }
   }
   if (event.source == EventSource::agent || event.source == EventSource::kernel_log) {
-    if (heard_.size() < desk_nodes_max) heard_.insert(node);
+    if (heard_.size() < desk_nodes_max && heard_.insert(node).second) tell_failures_on(node);
   }
   if (event.source != EventSource::kernel_log || event.kind != EventKind::log_signature) return;
   if (kernel_.size() >= desk_nodes_max && !kernel_.contains(node)) return;
   EventWindow& window = kernel_.try_emplace(node, desk_node_facts_max).first->second;
   window.forget_before(learnt_at(event) - catalog_.policy().limits.repeat_window);
-  if (!window.add(event, may_be_root(event))) return;
+  const Signature* signature = catalog_.signature(event.signature);
+  const Cause* cause = signature == nullptr ? nullptr : catalog_.cause(signature->cause);
+  if (!window.add(event, may_be_root(event), signature, cause)) return;
   tell_failures_on(node);
 }
 
@@ -161,16 +177,27 @@ void FailureDesk::observe_attempt(const Event& event) {
   Lines& lines = lines_[record->id];
   if (event.kind == EventKind::rank_started && record->ranks.contains(event.subject.rank))
     lines.started[event.subject.rank] = happened_at(event);
-  const bool job_line =
-      event.kind == EventKind::log_signature && event.source != EventSource::kernel_log;
+  const bool job_line = event.kind == EventKind::log_signature &&
+                        event.source != EventSource::kernel_log &&
+                        event.signature != own_address_signature;
   if (job_line && !open_.contains(record->id))
     lines.window.forget_before(learnt_at(event) - running_lines_span);
   const bool is_news = (job_line && lines.window.add(event, may_be_root(event))) ||
                        lines.operations.add(event) || event.kind == EventKind::attempt_ended ||
                        event.kind == EventKind::rank_exited;
   lines.news = lines.news || is_news;
+  remember_error(event, lines);
   if (event.kind == EventKind::attempt_ended || failing_of(*record) != nullptr)
     open_.insert(record->id);
+}
+
+void FailureDesk::remember_error(const Event& event, Lines& lines) const {
+  const bool went_on = !event.field(went_on_field).empty();
+  if (event.kind == EventKind::rank_started || tells_of_restart(event))
+    lines.errors.forget_before(happened_at(event));
+  if (event.kind != EventKind::log_signature || event.source == EventSource::kernel_log) return;
+  lines.errors.forget_before(learnt_at(event) - older_errors_span);
+  if (may_be_root(event) || went_on || tells_of_exit(event, catalog_)) lines.errors.add(event);
 }
 
 /// The end if it was a failure, or else the first rank that failed; nullptr if nothing failed.
@@ -198,25 +225,42 @@ void FailureDesk::evaluate(Instant now,
       continue;
     }
     Lines& lines = lines_[*id];
-    if (lines.news || !lines.settled) explain_attempt(*record, *failing, lines, now, explained);
+    if (lines.news || (!lines.settled && settled(*failing, now)))
+      explain_attempt(*record, *failing, lines, now, explained);
     ++id;
   }
+}
+
+/// Late evidence has been waited for. What was learnt of the nodes meanwhile (a kernel fault, a
+/// node that is down) is no news of the attempt: an explanation takes it in with the next news, or
+/// now.
+bool FailureDesk::settled(const Fact& failing, Instant now) const {
+  return now - failing.arrived >= catalog_.policy().limits.lateness;
 }
 
 void FailureDesk::explain_attempt(const AttemptRecord& record, const Fact& failing, Lines& lines,
                                   Instant now,
                                   const std::function<void(const ExplainedFailure&)>& explained) {
   const Instant failed_at = clocks_.corrected(failing);
-  FailureCase failure{catalog_, record, failing, failed_at, failed_at, lines_of(record, lines),
-                      {},       {},     {},      {},        {},        lines.operations};
+  FailureCase failure{
+      catalog_, record, failing, failed_at, failed_at, lines_of(record, lines, failed_at),
+      {},       {},     {},      {},        {},        lines.operations};
   for (const auto& [rank, exit] : record.failed_ranks)
     failure.failed_at = std::min(failure.failed_at, clocks_.corrected(exit));
   failure.onset = failure.failed_at;
-  for (const JobLine& line : failure.lines) failure.onset = std::min(failure.onset, onset_of(line));
+  for (const auto& [rank, at] : lines.started)
+    failure.restarted_at = std::max(failure.restarted_at, at);
+  for (const Fact& fact : lines.window.facts()) {
+    if (tells_of_restart(fact.event))
+      failure.restarted_at = std::max(failure.restarted_at, fact.at);
+  }
+  for (const JobLine& line : failure.lines)
+    failure.onset = std::min(failure.onset, onset_of(*line.fact));
   const Instant cause_until = failure.failed_at + cause_after_failure_max;
-  failure.nodes = faults_between(failure, failure.onset - before_failure, cause_until);
+  const std::vector<NodeFaults> faults = faults_of(record);
+  failure.nodes = faults_between(faults, failure, failure.onset - before_failure, cause_until);
   failure.afterwards =
-      faults_between(failure, cause_until + Duration{1}, failure.failed_at + after_failure);
+      faults_between(faults, failure, cause_until + Duration{1}, failure.failed_at + after_failure);
   for (const std::string& node : record.nodes) {
     if (heard_.contains(node)) failure.heard.push_back(node);
     if (down_.contains(node)) failure.down.push_back(node);
@@ -224,7 +268,7 @@ void FailureDesk::explain_attempt(const AttemptRecord& record, const Fact& faili
   failure.suspected_before = suspected_before(record, failure.failed_at);
   const Explanation explanation = explain(failure);
   lines.news = false;
-  lines.settled = now - failing.arrived >= catalog_.policy().limits.lateness;
+  lines.settled = settled(failing, now);
   remember_suspicion(failure, explanation);
   const bool stale = now - failure.failed_at > catalog_.policy().limits.verdict_age_max;
   explained({failure, explanation, lines.settled, stale});
@@ -274,11 +318,35 @@ void spell_node(JobLine& line, const AttemptRecord& attempt) {
 
 }  // namespace
 
-std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Lines& lines) const {
+FactList FailureDesk::facts_about(const Lines& lines, Instant failed_at) const {
+  const std::vector<Fact>& recent = lines.window.facts();
+  const std::vector<Fact>& errors = lines.errors.facts();
+  Instant began = failed_at;
+  for (const Fact& fact : recent) began = std::min(began, onset_of(fact));
+  for (const Fact& fact : errors) {
+    if (tells_of_exit(fact.event, catalog_)) began = std::min(began, fact.at);
+  }
+  std::set<EventId> known_ids;
+  FactList facts;
+  for (const Fact& fact : recent) {
+    facts.push_back(&fact);
+    known_ids.insert(fact.event.id);
+  }
+  for (const Fact& fact : errors) {
+    if (fact.at >= began - running_lines_span && !known_ids.contains(fact.event.id))
+      facts.push_back(&fact);
+  }
+  std::stable_sort(facts.begin(), facts.end(),
+                   [](const Fact* a, const Fact* b) { return a->at < b->at; });
+  return facts;
+}
+
+std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Lines& lines,
+                                           Instant failed_at) const {
   std::vector<JobLine> known_lines;
   Places places;
-  for (const Fact& fact : lines.window.facts()) {
-    JobLine line = make_line(fact, record, catalog_);
+  for (const Fact* fact : facts_about(lines, failed_at)) {
+    JobLine line = make_line(*fact, record, catalog_);
     if (line.cause == nullptr) continue;
     const SignatureUse use = line.signature->use;
     if (use == SignatureUse::identity || use == SignatureUse::clears) continue;
@@ -299,24 +367,31 @@ Instant FailureDesk::cleaned_before(const std::string& node, Instant failed_at) 
   return clean == clean_since_.end() || clean->second > failed_at ? Instant::min() : clean->second;
 }
 
-std::vector<NodeFaults> FailureDesk::faults_between(const FailureCase& failure, Instant from,
-                                                    Instant to) const {
+std::vector<NodeFaults> FailureDesk::faults_of(const AttemptRecord& record) const {
   std::vector<NodeFaults> all;
-  for (const std::string& node : failure.attempt.nodes) {
+  for (const std::string& node : record.nodes) {
     const auto window = kernel_.find(node);
     if (window == kernel_.end()) continue;
-    NodeFaults faults{node, clocks_.of(node), judge_kernel_facts(window->second.facts(), catalog_)};
+    all.push_back({node, clocks_.of(node), judge_kernel_facts(window->second.facts(), catalog_)});
+  }
+  return all;
+}
+
+std::vector<NodeFaults> FailureDesk::faults_between(std::vector<NodeFaults> all,
+                                                    const FailureCase& failure, Instant from,
+                                                    Instant to) const {
+  for (NodeFaults& on_node : all) {
     // What was said before the node was given back is not why a job fails there afterwards.
-    const Instant since = std::max(from, cleaned_before(node, failure.failed_at));
-    for (KernelFault& fault : faults.faults) {
+    const Instant since = std::max(from, cleaned_before(on_node.node, failure.failed_at));
+    for (KernelFault& fault : on_node.faults) {
       std::erase_if(fault.evidence, [&](const Fact* fact) {
         const Instant at = clocks_.corrected(*fact);
         return at < since || at > to;
       });
     }
-    std::erase_if(faults.faults, [](const KernelFault& fault) { return fault.evidence.empty(); });
-    if (!faults.faults.empty()) all.push_back(std::move(faults));
+    std::erase_if(on_node.faults, [](const KernelFault& fault) { return fault.evidence.empty(); });
   }
+  std::erase_if(all, [](const NodeFaults& on_node) { return on_node.faults.empty(); });
   return all;
 }
 
@@ -343,9 +418,9 @@ std::vector<std::string> FailureDesk::suspected_before(const AttemptRecord& reco
   for (const auto& [id, suspicion] : family->second) {
     const bool lately = failed_at - suspicion.at <= catalog_.policy().limits.repeat_window;
     if (id == record.id || !lately || suspicion.at > failed_at) continue;
-    std::copy_if(
-        suspicion.nodes.begin(), suspicion.nodes.end(), std::back_inserter(nodes),
-        [&](const std::string& node) { return cleaned_before(node, failed_at) < suspicion.at; });
+    for (const std::string& node : suspicion.nodes) {
+      if (cleaned_before(node, failed_at) < suspicion.at) nodes.push_back(node);
+    }
   }
   return nodes;
 }

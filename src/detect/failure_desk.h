@@ -15,9 +15,13 @@ namespace faultline {
 inline constexpr std::size_t attempt_lines_max = 10000;
 inline constexpr std::size_t desk_node_facts_max = 512;
 inline constexpr std::size_t desk_nodes_max = 65536;
-/// A running job's lines older than this are not about its next failure; a collective's time-out
-/// carries its own onset.
+/// A running job's lines older than this are not about its next failure, unless that began long
+/// before it showed: a collective's time-out carries its own onset, and a process that failed may
+/// leave the others waiting.
 inline constexpr Duration running_lines_span = std::chrono::minutes{15};
+/// For that, errors and failed processes are kept this long.
+inline constexpr Duration older_errors_span = std::chrono::hours{24};
+inline constexpr std::size_t older_errors_max = 64;
 /// A larger difference between a clock and ours is a log read later, not a clock that is off.
 inline constexpr Duration clock_offset_max = std::chrono::minutes{10};
 
@@ -61,6 +65,7 @@ class FailureDesk {
  private:
   struct Lines {
     EventWindow window{attempt_lines_max};
+    EventWindow errors{older_errors_max, WhenFull::drop_oldest};  // since its ranks were started
     OperationBoard operations;
     RankStarts started;
     bool news = false;
@@ -73,14 +78,21 @@ class FailureDesk {
 
   [[nodiscard]] bool may_be_root(const Event& event) const;
   void observe_attempt(const Event& event);
+  void remember_error(const Event& event, Lines& lines) const;
   void observe_node(const Event& event);
   void tell_failures_on(const std::string& node);  // there is news about this node
+  [[nodiscard]] bool settled(const Fact& failing, Instant now) const;
   [[nodiscard]] const Fact* failing_of(const AttemptRecord& record) const;
   void explain_attempt(const AttemptRecord& record, const Fact& failing, Lines& lines, Instant now,
                        const std::function<void(const ExplainedFailure&)>& explained);
-  [[nodiscard]] std::vector<JobLine> lines_of(const AttemptRecord& record,
-                                              const Lines& lines) const;
-  [[nodiscard]] std::vector<NodeFaults> faults_between(const FailureCase& failure, Instant from,
+  [[nodiscard]] std::vector<JobLine> lines_of(const AttemptRecord& record, const Lines& lines,
+                                              Instant failed_at) const;
+  /// What is remembered of the failure that showed at `failed_at`, by time.
+  [[nodiscard]] FactList facts_about(const Lines& lines, Instant failed_at) const;
+  [[nodiscard]] std::vector<NodeFaults> faults_of(const AttemptRecord& record) const;
+  /// What is left of `all` in this span.
+  [[nodiscard]] std::vector<NodeFaults> faults_between(std::vector<NodeFaults> all,
+                                                       const FailureCase& failure, Instant from,
                                                        Instant to) const;
   /// When the node's record was cleaned before the failure; far in the past if it was not.
   [[nodiscard]] Instant cleaned_before(const std::string& node, Instant failed_at) const;

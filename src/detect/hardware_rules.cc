@@ -227,6 +227,15 @@ static bool scheduler_lost_node(const FailureCase& failure) {
   });
 }
 
+/// The launcher that lost its daemon says itself that the machine was taken back.
+static bool taken_back(const FailureCase& failure) {
+  const auto preempted = [](const JobLine& line) {
+    return line.cause->id == cause_id::preempted && is_root(line);
+  };
+  return !scheduler_lost_node(failure) &&
+         std::any_of(failure.lines.begin(), failure.lines.end(), preempted);
+}
+
 std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   const Event& end = failure.failing.event;
   Explanation explanation;
@@ -247,7 +256,7 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   const bool requeued = failure.attempt.state == AttemptState::requeued && failure.down.size() == 1;
   const bool scheduler_says = failure.attempt.state == AttemptState::node_fail || requeued;
   if (scheduler_says) explanation.evidence.push_back(&end);
-  if (explanation.evidence.empty()) return std::nullopt;
+  if (explanation.evidence.empty() || (!scheduler_says && taken_back(failure))) return std::nullopt;
   const std::string* named = failure.attempt.node_called(end.field("failed_node"));
   const std::string shown = named != nullptr ? *named : node_shown_lost(explanation.node, failure);
   if (!shown.empty()) explanation.node = shown;
@@ -306,6 +315,22 @@ std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure) {
                                   " ran (rank to node map, or a log for each rank)");
   }
   explanation.missing.push_back(kernel_log_of(first->node, failure));
+  return explanation;
+}
+
+/// Nothing else says why the job failed: worth a test, and no ground to take the node out.
+std::optional<Explanation> rule_hardware_outlived(const FailureCase& failure) {
+  const auto said = std::find_if(failure.lines.begin(), failure.lines.end(),
+                                 [](const JobLine& line) { return line.outlived; });
+  if (said == failure.lines.end()) return std::nullopt;
+  Explanation explanation = explanation_from(*said, said->cause->id, failure);
+  if (!said->node.empty()) explanation.subject = Subject::of_node(said->node);
+  explanation.node.clear();
+  explanation.confidence = confidence::hint;
+  explanation.text = "A hardware error came from " + place_text(*said) + ": " +
+                     said->cause->summary +
+                     ". The training went on behind it, so it is not what ended the job.";
+  explanation.missing.push_back(kernel_log_of(said->node, failure));
   return explanation;
 }
 

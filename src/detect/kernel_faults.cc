@@ -5,7 +5,6 @@
 #include "detect/kernel_faults.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,18 +12,18 @@
 #include "base/text.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
-#include "detect/place_words.h"
+#include "detect/derived_lines.h"
 #include "detect/recovery.h"
 
 namespace faultline {
 namespace {
 
 struct Sorted {
-  std::vector<const Fact*> roots;
-  std::vector<const Fact*> leads;
-  std::vector<const Fact*> consequences;
-  std::vector<const Fact*> program;
-  std::vector<const Fact*> derived;  // "caused by previous Xid N"
+  FactList roots;
+  FactList leads;
+  FactList consequences;
+  FactList program;
+  FactList derived;  // "caused by previous Xid N"
 };
 
 /// The Slurm job of a control group's path ".../job_77/step_0"; "" if it is not one.
@@ -36,44 +35,32 @@ std::string slurm_job_in(std::string_view path) {
   return std::string(job.substr(0, end));
 }
 
-Sorted sort_by_role(const std::vector<Fact>& facts, const Recoveries& recoveries,
-                    const Catalog& catalog) {
+Sorted sort_by_role(const FactList& facts, const Recoveries& recoveries, const Catalog& catalog) {
   Sorted sorted;
-  for (const Fact& fact : facts) {
-    const Signature* signature = catalog.signature(fact.event.signature);
+  for (const Fact* fact : facts) {
+    const Signature* signature = signature_of(*fact, catalog);
     if (signature == nullptr || signature->use == SignatureUse::clears) continue;
     if (signature->use == SignatureUse::identity || signature->subject == SubjectKind::storage)
       continue;
-    if (!fact.event.field("root_xid").empty()) {
-      sorted.derived.push_back(&fact);
+    if (!fact->event.field("root_xid").empty()) {
+      sorted.derived.push_back(fact);
     } else if (signature->role == Role::consequence) {
-      sorted.consequences.push_back(&fact);
-    } else if (signature->role != Role::root || recoveries.of(fact) == Recovery::in_time) {
+      sorted.consequences.push_back(fact);
+    } else if (signature->role != Role::root || recoveries.of(*fact) == Recovery::in_time) {
       continue;
     } else if (faults_of_programs(*signature)) {
-      sorted.program.push_back(&fact);
+      sorted.program.push_back(fact);
     } else if (signature->strength == Strength::lead) {
-      sorted.leads.push_back(&fact);
+      sorted.leads.push_back(fact);
     } else {
-      sorted.roots.push_back(&fact);
+      sorted.roots.push_back(fact);
     }
   }
   return sorted;
 }
 
-/// What a verdict about this fact is about: the part where it has an address, the node for things
-/// inside it that the scheduler does not know (an NVSwitch).
-Subject subject_of(const Fact& fact, const Catalog& catalog) {
-  if (const Cause* cause = cause_of(fact, catalog); cause != nullptr && blames_no_node(*cause))
-    return job_of(fact.event);
-  const Subject& subject = fact.event.subject;
-  const bool placed =
-      concerns_node(subject) && (subject.kind == SubjectKind::node || names_part(subject));
-  return placed ? subject : Subject::of_node(node_of(fact.event));
-}
-
 /// The one GPU that lines of the same burst name; nullopt if none or several do.
-std::optional<Subject> gpu_named_beside(const Fact& fact, const std::vector<const Fact*>& roots,
+std::optional<Subject> gpu_named_beside(const Fact& fact, const FactList& roots,
                                         const Catalog& catalog) {
   std::optional<Subject> named;
   for (const Fact* other : roots) {
@@ -92,10 +79,10 @@ std::optional<Subject> gpu_named_beside(const Fact& fact, const std::vector<cons
 /// out" the driver's Xid with the address, "GPU is probably locked" whatever Xid comes with it, the
 /// second line of an out-of-memory kill the first one,
 /// whose control group names the job.
-Subject placed(const Fact& fact, const std::vector<const Fact*>& roots, const Catalog& catalog) {
+Subject placed(const Fact& fact, const FactList& roots, const Catalog& catalog) {
   const Subject own = subject_of(fact, catalog);
-  const bool seeks_gpu = own.kind == SubjectKind::node &&
-                         catalog.signature(fact.event.signature)->subject == SubjectKind::gpu;
+  const bool seeks_gpu =
+      own.kind == SubjectKind::node && signature_of(fact, catalog)->subject == SubjectKind::gpu;
   const std::string_view pid = fact.event.field("pid");
   const bool seeks_job = own == Subject::of_unnamed_job() && !pid.empty();
   if (!seeks_gpu && !seeks_job) return own;
@@ -113,7 +100,7 @@ Subject placed(const Fact& fact, const std::vector<const Fact*>& roots, const Ca
 bool asks_for_node(const Cause* cause) { return concerns_node(cause->remedy); }
 
 bool is_decisive(const Fact& fact, const Catalog& catalog) {
-  return catalog.signature(fact.event.signature)->strength == Strength::decisive;
+  return signature_of(fact, catalog)->strength == Strength::decisive;
 }
 
 /// What the driver asks for, as against what broke (Xid 154).
@@ -125,21 +112,20 @@ Instant ready_at(const KernelFault& fault, const Catalog& catalog) {
   for (const Fact* fact : fault.evidence) {
     const Cause* cause = cause_of(*fact, catalog);
     if (cause != fault.cause && !is_wish(cause)) continue;
-    const Instant waited = fact->arrived + catalog.signature(fact->event.signature)->settle;
+    const Instant waited = fact->arrived + signature_of(*fact, catalog)->settle;
     ready = ready ? std::min(*ready, waited) : waited;
   }
   return ready.value_or(fault.evidence.front()->arrived);
 }
 
-bool has_cause(const std::vector<const Fact*>& burst, std::string_view cause,
-               const Catalog& catalog) {
+bool has_cause(const FactList& burst, std::string_view cause, const Catalog& catalog) {
   return std::any_of(burst.begin(), burst.end(),
                      [&](const Fact* fact) { return cause_of(*fact, catalog)->id == cause; });
 }
 
 /// An uncorrectable error that the GPU contained to one process costs that process and nothing
 /// else, as long as nothing in the same burst says that it spread or that the repair failed.
-bool contained(const std::vector<const Fact*>& burst, const Catalog& catalog) {
+bool contained(const FactList& burst, const Catalog& catalog) {
   return has_cause(burst, cause_id::ecc_contained, catalog) &&
          !has_cause(burst, cause_id::ecc_uncontained, catalog) &&
          !has_cause(burst, cause_id::ecc_escape, catalog) &&
@@ -167,8 +153,7 @@ struct BurstCauses {
 };
 
 /// One burst of one part gives one fault.
-KernelFault fault_of_burst(const Subject& subject, const std::vector<const Fact*>& burst,
-                           const Catalog& catalog) {
+KernelFault fault_of_burst(const Subject& subject, const FactList& burst, const Catalog& catalog) {
   const bool is_contained = contained(burst, catalog);
   KernelFault fault;
   fault.subject = subject;
@@ -200,8 +185,8 @@ KernelFault fault_of_burst(const Subject& subject, const std::vector<const Fact*
 
 /// The faults of one part over time: a burst joins the fault before it if it repeats its cause, or
 /// if that fault has broken the part already and was recent.
-void add_bursts(const Subject& subject, const std::vector<const Fact*>& roots,
-                const Catalog& catalog, std::vector<KernelFault>& faults) {
+void add_bursts(const Subject& subject, const FactList& roots, const Catalog& catalog,
+                std::vector<KernelFault>& faults) {
   const std::size_t first_of_part = faults.size();
   std::size_t begin = 0;
   while (begin < roots.size()) {
@@ -290,8 +275,7 @@ std::string address_in(const Fact& lead) {
   return names_part(lead.event.subject) ? lead.event.subject.part : std::string{};
 }
 
-void attach_leads(KernelFault& fault, const std::vector<const Fact*>& leads,
-                  const Catalog& catalog) {
+void attach_leads(KernelFault& fault, const FactList& leads, const Catalog& catalog) {
   std::set<std::string> places;
   for (const Fact* lead : leads) {
     if (!supports(*lead, fault, catalog)) continue;
@@ -306,7 +290,7 @@ void attach_leads(KernelFault& fault, const std::vector<const Fact*>& leads,
   }
 }
 
-void attach_consequences(KernelFault& fault, const std::vector<const Fact*>& consequences) {
+void attach_consequences(KernelFault& fault, const FactList& consequences) {
   for (const Fact* fact : consequences) {
     const Duration after = fact->at - fault.since();
     if (after < -burst_gap || after > incident_span) continue;
@@ -317,94 +301,9 @@ void attach_consequences(KernelFault& fault, const std::vector<const Fact*>& con
   }
 }
 
-const Signature* xid_signature(std::string_view code, const Catalog& catalog) {
-  return catalog.signature("xid." + std::string(code));
-}
-
-/// The line of the root that the driver names, on this node and shortly before (or, logs being what
-/// they are, shortly after); null if there is none.
-const Fact* named_root(const Fact& derived, const std::vector<Fact>& facts) {
-  for (const Fact& fact : facts) {
-    if (!fact.event.field("root_xid").empty()) continue;
-    const Duration before = derived.at - fact.at;
-    const bool near = before >= -burst_gap && before <= incident_span;
-    if (near && fact.event.signature == "xid." + std::string(derived.event.field("root_xid")))
-      return &fact;
-  }
-  return nullptr;
-}
-
-bool nvlink_code(int code) { return code == 74 || (code >= 144 && code <= 150); }
-
-/// Smaller is closer to the root. A code that is not about NVLink explains NVLink codes; among
-/// those, 149 is the end where the link went down and 145 what its peers see. Then the code that
-/// the fewest GPUs name.
-struct Rank {
-  bool nvlink;
-  bool not_netir;
-  std::size_t gpus;
-  Instant first;
-  auto operator<=>(const Rank&) const = default;
-};
-
-struct Named {
-  int code = 0;
-  std::set<std::string> gpus;
-  std::vector<const Fact*> facts;
-  [[nodiscard]] Rank rank() const {
-    return {nvlink_code(code), code != 149, gpus.size(), facts.front()->at};
-  }
-};
-
-std::vector<Named> named_codes(const std::vector<const Fact*>& derived) {
-  std::map<int, Named> by_code;
-  for (const Fact* fact : derived) {
-    const auto code = parse_number<int>(fact->event.field("root_xid"));
-    if (!code) continue;
-    Named& named = by_code[*code];
-    named.code = *code;
-    named.gpus.insert(fact->event.subject.part);
-    named.facts.push_back(fact);
-  }
-  std::vector<Named> codes;
-  for (auto& [code, named] : by_code) codes.push_back(std::move(named));
-  std::sort(codes.begin(), codes.end(),
-            [](const Named& a, const Named& b) { return a.rank() < b.rank(); });
-  return codes;
-}
-
-/// Teardown lines name a root whose own line is not here (cut log, rotated buffer). The best named
-/// code is suspected on the GPU that named it; its peers are victims.
-std::optional<KernelFault> infer_root(const std::vector<const Fact*>& derived,
-                                      const Catalog& catalog) {
-  const std::vector<Named> codes = named_codes(derived);
-  if (codes.empty()) return std::nullopt;
-  const Signature* signature = xid_signature(std::to_string(codes.front().code), catalog);
-  if (signature == nullptr || signature->role != Role::root || faults_of_programs(*signature))
-    return std::nullopt;
-  KernelFault fault;
-  fault.cause = catalog.cause(signature->cause);
-  if (fault.cause == nullptr) return std::nullopt;
-  fault.evidence = codes.front().facts;
-  fault.subject = subject_of(*fault.evidence.front(), catalog);
-  fault.inferred = true;
-  fault.confidence = codes.front().gpus.size() == 1 ? confidence::fair : confidence::weak;
-  fault.ready_at = fault.evidence.front()->arrived + burst_gap;
-  for (std::size_t i = 1; i < codes.size(); ++i) {
-    fault.consequences.insert(fault.consequences.end(), codes[i].facts.begin(),
-                              codes[i].facts.end());
-  }
-  const std::string code = std::to_string(codes.front().code);
-  fault.note =
-      "Only teardown lines (Xid 45) are here; the driver names Xid " + code + " as their cause.";
-  fault.missing.push_back(kernel_log_words(node_of(fault.evidence.front()->event)) +
-                          " from before, with the Xid " + code + " line");
-  return fault;
-}
-
-void fold_derived(const std::vector<const Fact*>& derived, const std::vector<Fact>& facts,
-                  const Catalog& catalog, std::vector<KernelFault>& faults) {
-  std::vector<const Fact*> orphans;
+void fold_derived(const FactList& derived, const FactList& facts, const Catalog& catalog,
+                  std::vector<KernelFault>& faults) {
+  FactList orphans;
   for (const Fact* fact : derived) {
     const Fact* root = named_root(*fact, facts);
     if (root == nullptr) {
@@ -422,6 +321,19 @@ void fold_derived(const std::vector<const Fact*>& derived, const std::vector<Fac
   if (faults.empty()) {
     if (auto fault = infer_root(orphans, catalog)) faults.push_back(std::move(*fault));
   }
+}
+
+/// Of one instant, in the order in which they were written.
+bool is_earlier(const KernelFault& a, const KernelFault& b, const FactList& facts) {
+  if (a.since() != b.since()) return a.since() < b.since();
+  const Fact *first = a.evidence.front(), *other = b.evidence.front();
+  if (first == other) return false;
+  const auto same_time =
+      std::lower_bound(facts.begin(), facts.end(), a.since(),
+                       [](const Fact* fact, Instant at) { return fact->at < at; });
+  const auto written = std::find_if(
+      same_time, facts.end(), [&](const Fact* fact) { return fact == first || fact == other; });
+  return written != facts.end() && *written == first;
 }
 
 /// One fault per cause and subject, however many times it happened.
@@ -450,6 +362,15 @@ std::vector<KernelFault> merge_same(std::vector<KernelFault> faults) {
 
 }  // namespace
 
+Subject subject_of(const Fact& fact, const Catalog& catalog) {
+  if (const Cause* cause = cause_of(fact, catalog); cause != nullptr && blames_no_node(*cause))
+    return job_of(fact.event);
+  const Subject& subject = fact.event.subject;
+  const bool placed =
+      concerns_node(subject) && (subject.kind == SubjectKind::node || names_part(subject));
+  return placed ? subject : Subject::of_node(node_of(fact.event));
+}
+
 Subject job_of(const Event& event) {
   if (event.attempt) return Subject::of_attempt(*event.attempt);
   if (const std::string job = slurm_job_in(event.field("memcg")); !job.empty())
@@ -462,16 +383,20 @@ bool faults_of_programs(const Signature& signature) {
   return signature.cause == cause_id::sm_exception || signature.cause == cause_id::mmu_fault;
 }
 
+const Signature* signature_of(const Fact& fact, const Catalog& catalog) {
+  return fact.signature != nullptr ? fact.signature : catalog.signature(fact.event.signature);
+}
+
 const Cause* cause_of(const Fact& fact, const Catalog& catalog) {
-  const Signature* signature = catalog.signature(fact.event.signature);
+  if (fact.cause != nullptr) return fact.cause;
+  const Signature* signature = signature_of(fact, catalog);
   return signature == nullptr ? nullptr : catalog.cause(signature->cause);
 }
 
-std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts,
-                                            const Catalog& catalog) {
+std::vector<KernelFault> judge_kernel_facts(const FactList& facts, const Catalog& catalog) {
   const Recoveries recoveries(facts, catalog);
   const Sorted sorted = sort_by_role(facts, recoveries, catalog);
-  std::map<Subject, std::vector<const Fact*>> parts;
+  std::map<Subject, FactList> parts;
   for (const Fact* fact : sorted.roots) {
     const Cause* cause = cause_of(*fact, catalog);
     if (cause != nullptr && cause->remedy != Remedy::none)
@@ -486,12 +411,18 @@ std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts,
     faults.push_back(std::move(fault));
   for (KernelFault& fault : faults) attach_consequences(fault, sorted.consequences);
   fold_derived(sorted.derived, facts, catalog, faults);
-  std::stable_sort(faults.begin(), faults.end(), [](const KernelFault& a, const KernelFault& b) {
-    // Of one instant, in the order in which they were written.
-    return a.since() != b.since() ? a.since() < b.since()
-                                  : std::less<>{}(a.evidence.front(), b.evidence.front());
+  std::stable_sort(faults.begin(), faults.end(), [&](const KernelFault& a, const KernelFault& b) {
+    return is_earlier(a, b, facts);
   });
   return merge_same(std::move(faults));
+}
+
+std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts,
+                                            const Catalog& catalog) {
+  FactList list;
+  list.reserve(facts.size());
+  for (const Fact& fact : facts) list.push_back(&fact);
+  return judge_kernel_facts(list, catalog);
 }
 
 }  // namespace faultline

@@ -30,9 +30,9 @@ struct KernelFault {
   bool brief = false;     // over at once: nothing, but for a job that lost a transfer just then
   bool inferred = false;  // the line that would prove it is not there: stays suspected
   Instant ready_at;       // companions have been waited for
-  std::vector<const Fact*> evidence;  // first cause first
-  std::vector<const Fact*> leads;     // warnings before it that point at the same part
-  std::vector<const Fact*> consequences;
+  FactList evidence;      // first cause first
+  FactList leads;         // warnings before it that point at the same part
+  FactList consequences;
   std::vector<std::string> missing;
   std::string note;  // a sentence for people
   double confidence = 0;
@@ -40,14 +40,22 @@ struct KernelFault {
   [[nodiscard]] Instant since() const { return evidence.front()->at; }
 };
 
-/// `facts`: the kernel lines of one node, ordered by time. The result points into it.
+/// `facts`: the kernel lines of one node, ordered by time. The result points to them.
+std::vector<KernelFault> judge_kernel_facts(const FactList& facts, const Catalog& catalog);
 std::vector<KernelFault> judge_kernel_facts(const std::vector<Fact>& facts, const Catalog& catalog);
 
 /// True for what the kernel reports of a program's access or arithmetic (Xid 13, 31).
 bool faults_of_programs(const Signature& signature);
 
+/// nullptr if the catalog does not know it.
+const Signature* signature_of(const Fact& fact, const Catalog& catalog);
+
 /// The cause of a fact's signature; nullptr if the catalog knows neither.
 const Cause* cause_of(const Fact& fact, const Catalog& catalog);
+
+/// What a verdict about this fact is about: the part where it has an address, the node for things
+/// inside it that the scheduler does not know (an NVSwitch).
+Subject subject_of(const Fact& fact, const Catalog& catalog);
 
 /// The attempt or job that an event is about; job "unknown" where nobody says which.
 Subject job_of(const Event& event);
@@ -56,7 +64,6 @@ Subject job_of(const Event& event);
 inline bool names_part(const Subject& subject) { return !subject.part.empty(); }
 
 /// Program or bad GPU? See program_faults.cc.
-std::vector<KernelFault> judge_program_faults(const std::vector<const Fact*>& facts,
-                                              const Catalog& catalog);
+std::vector<KernelFault> judge_program_faults(const FactList& facts, const Catalog& catalog);
 
 }  // namespace faultline

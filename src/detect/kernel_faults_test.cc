@@ -129,7 +129,9 @@ TEST(KernelFaults, OneMultiprocessorInTwoRunsIsTheGpuUnlessAnotherFaultsThere) {
       << "elsewhere is another matter";
 }
 
-TEST(KernelFaults, NothingFromNothing) { EXPECT_TRUE(judge_kernel_facts({}, catalog()).empty()); }
+TEST(KernelFaults, NothingFromNothing) {
+  EXPECT_TRUE(judge_kernel_facts(FactList{}, catalog()).empty());
+}
 
 }  // namespace
 }  // namespace faultline

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
@@ -23,6 +23,7 @@ constexpr std::size_t nodes_max = 65536;
 /// remembered longer than what the node reports of itself.
 constexpr std::size_t program_facts_max = 256;
 constexpr Duration program_memory = std::chrono::hours{30 * 24};
+constexpr Instant never = Instant::max();
 
 class NodeFault final : public Detector {
  public:
@@ -41,12 +42,16 @@ class NodeFault final : public Detector {
     if (happened_at(event) < node.anew_since) return;
     const bool root = signature->role == Role::root && signature->strength != Strength::lead;
     EventWindow& window = faults_of_programs(*signature) ? node.program : node.facts;
-    if (window.add(event, root)) due_.insert(name);
+    if (!window.add(event, root, signature, catalog_.cause(signature->cause))) return;
+    node.judged.reset();
+    due_[name] = {};
   }
 
   void evaluate(Instant now, VerdictSink& verdicts) override {
-    const std::set<std::string> due = std::exchange(due_, {});
-    for (const std::string& name : due) judge(name, now, verdicts);
+    for (auto due = due_.begin(); due != due_.end();) {
+      if (due->second <= now) due->second = judge(due->first, now, verdicts);
+      due = due->second == never ? due_.erase(due) : std::next(due);
+    }
   }
 
  private:
@@ -54,12 +59,18 @@ class NodeFault final : public Detector {
     EventWindow facts{node_facts_max};
     EventWindow program{program_facts_max, WhenFull::drop_oldest};
     Instant anew_since;
+    std::optional<std::vector<KernelFault>> judged;  // until there is news
 
-    [[nodiscard]] std::vector<Fact> all() const {
-      std::vector<Fact> both;
-      std::merge(facts.facts().begin(), facts.facts().end(), program.facts().begin(),
-                 program.facts().end(), std::back_inserter(both),
-                 [](const Fact& a, const Fact& b) { return a.at < b.at; });
+    [[nodiscard]] FactList all() const {
+      FactList both;
+      both.reserve(facts.facts().size() + program.facts().size());
+      auto other = program.facts().begin();
+      for (const Fact& fact : facts.facts()) {
+        for (; other != program.facts().end() && other->at < fact.at; ++other)
+          both.push_back(&*other);
+        both.push_back(&fact);
+      }
+      for (; other != program.facts().end(); ++other) both.push_back(&*other);
       return both;
     }
   };
@@ -69,36 +80,46 @@ class NodeFault final : public Detector {
     if (node == nodes_.end()) return;
     node->second.facts.clear();
     node->second.program.clear();
+    node->second.judged.reset();
     node->second.anew_since = at;
     book_.forget(name);
     due_.erase(name);
   }
 
-  void judge(const std::string& name, Instant now, VerdictSink& sink) {
+  /// When to look again though there is no news: a companion has been waited for by then.
+  Instant judge(const std::string& name, Instant now, VerdictSink& sink) {
     Node& node = nodes_[name];
-    const PolicyLimits& limits = catalog_.policy().limits;
-    const Instant recent = now - limits.repeat_window;
-    node.facts.forget_before(recent);
-    node.program.forget_before(now - program_memory);
-    const std::vector<Fact> facts = node.all();
-    if (facts.empty()) {
+    const Instant recent = now - catalog_.policy().limits.repeat_window;
+    const bool forgot = node.facts.forget_before(recent);
+    if (node.program.forget_before(now - program_memory) || forgot) node.judged.reset();
+    if (node.facts.facts().empty() && node.program.facts().empty()) {
       book_.forget(name);
       nodes_.erase(name);
-      return;
+      return never;
     }
+    if (!node.judged) node.judged = judge_kernel_facts(node.all(), catalog_);
+    Instant look_at = never;
     std::vector<Verdict> holding;
-    for (const KernelFault& fault : judge_kernel_facts(facts, catalog_)) {
+    for (const KernelFault& fault : *node.judged) {
       if (fault.brief) continue;
       if (fault.evidence.back()->at < recent) continue;  // remembered, and no news
       if (now < fault.ready_at) {
-        due_.insert(name);
+        look_at = std::min(look_at, fault.ready_at);
         continue;
       }
       holding.push_back(verdict_of(fault, now));
-      if (fault.program && holding.back().status != VerdictStatus::confirmed && !fault.inferred)
-        due_.insert(name);
+      const Instant settles = settles_at(fault);
+      if (now < settles) look_at = std::min(look_at, settles);
     }
     book_.settle(name, std::move(holding), catalog_, now, sink);
+    if (look_at == never) node.judged.reset();
+    return look_at;
+  }
+
+  /// When what is not proven at once has waited for late evidence.
+  Instant settles_at(const KernelFault& fault) const {
+    if (!fault.program || fault.inferred) return {};
+    return fault.evidence.front()->arrived + catalog_.policy().limits.lateness;
   }
 
   Verdict verdict_of(const KernelFault& fault, Instant now) const {
@@ -116,8 +137,8 @@ class NodeFault final : public Detector {
     for (const Fact* fact : fault.evidence) add_evidence(verdict, fact->event);
     for (const Fact* fact : fault.leads) add_evidence(verdict, fact->event);
     for (const Fact* fact : fault.consequences) add_consequence(verdict, fact->event);
-    const bool settled = now - fault.evidence.front()->arrived >= limits.lateness;
-    const bool sure = fault.decisive || (fault.program && !fault.inferred && settled);
+    const bool sure =
+        fault.decisive || (fault.program && !fault.inferred && now >= settles_at(fault));
     verdict.status = sure ? VerdictStatus::confirmed : VerdictStatus::suspected;
     // Lines read again after a restart are history, not an incident.
     const bool fresh = now - fault.evidence.back()->at <= limits.verdict_age_max;
@@ -135,7 +156,8 @@ class NodeFault final : public Detector {
 
   const Catalog& catalog_;
   std::map<std::string, Node> nodes_;
-  std::set<std::string> due_;  // nodes with something new, or with companions still waited for
+  /// Nodes with something new, or with companions that are waited for until then.
+  std::map<std::string, Instant> due_;
   VerdictBook book_{"node_fault"};
 };
 

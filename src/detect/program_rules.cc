@@ -149,11 +149,24 @@ namespace {
 /// does so everywhere.
 bool program_made_gpu_fault(const JobLine& error) { return error.cause->id == cause_id::mmu_fault; }
 
+/// CUDA calls it an unknown error; NVML, whenever it was asked in the same container, says more. A
+/// container lies on one node, and where nobody knows on which, the rank must be the same.
+const JobLine* named_by_nvml(const JobLine* error, const FailureCase& failure) {
+  if (error->cause->id != cause_id::gpu_unavailable) return error;
+  const auto access =
+      std::find_if(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
+        return line.cause->id == cause_id::gpu_access_lost && line.node == error->node &&
+               (!line.node.empty() || line.rank == error->rank);
+      });
+  return access == failure.lines.end() ? error : &*access;
+}
+
 }  // namespace
 
 std::optional<Explanation> rule_first_error(const FailureCase& failure) {
   const JobLine* error = first_own_error(failure);
   if (error == nullptr) return std::nullopt;
+  error = named_by_nvml(error, failure);
   const bool gpu_fault = program_made_gpu_fault(*error);
   if (gpu_fault) {
     if (auto seen_by_kernel = rule_gpu_fault_of_program(failure)) return seen_by_kernel;

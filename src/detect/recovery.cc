@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "detect/kernel_faults.h"
 
 namespace faultline {
 namespace {
@@ -35,17 +36,21 @@ std::string part_of(const Event& event) {
   return part;
 }
 
-Recoveries::Recoveries(const std::vector<Fact>& facts, const Catalog& catalog) : catalog_(catalog) {
-  for (const Fact& fact : facts) {
-    const Event& event = fact.event;
-    facts_[{event.signature, event.subject}].push_back(&fact);
-    const Signature* signature = catalog.signature(event.signature);
+Recoveries::Recoveries(const FactList& facts, const Catalog& catalog) : catalog_(catalog) {
+  for (const Fact* fact : facts) {
+    const Signature* signature = signature_of(*fact, catalog);
     if (signature != nullptr && signature->use == SignatureUse::clears)
-      clearing_[{signature->clears, event.subject}].push_back(&fact);
+      clearing_[{signature->clears, fact->event.subject}].push_back(fact);
+  }
+  if (clearing_.empty()) return;
+  for (const Fact* fact : facts) {
+    Kind kind{fact->event.signature, fact->event.subject};
+    if (clearing_.contains(kind)) cleared_[std::move(kind)].push_back(fact);
   }
 }
 
 Recovery Recoveries::of(const Fact& fact) const {
+  if (clearing_.empty()) return Recovery::none;
   const auto clearing = clearing_.find({fact.event.signature, fact.event.subject});
   if (clearing == clearing_.end()) return Recovery::none;
   const auto found =
@@ -61,7 +66,7 @@ Recovery Recoveries::of(const Fact& fact) const {
 }
 
 bool Recoveries::flaps(const Fact& fact) const {
-  const auto& same = facts_.at({fact.event.signature, fact.event.subject});
+  const auto& same = cleared_.at({fact.event.signature, fact.event.subject});
   return std::count_if(same.begin(), same.end(), [&](const Fact* other) {
            const Duration apart = between(fact, *other);
            return apart <= flap_span && apart >= -flap_span;

@@ -4,7 +4,6 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "catalog/catalog.h"
 #include "detect/event_window.h"
@@ -25,7 +24,7 @@ std::string part_of(const Event& event);
 /// The facts and the catalog must outlive it.
 class Recoveries {
  public:
-  Recoveries(const std::vector<Fact>& facts, const Catalog& catalog);
+  Recoveries(const FactList& facts, const Catalog& catalog);
 
   /// A clearing signature with a `clears_within` never takes back all: it was brief if it came
   /// within that. What comes back again and again has not recovered.
@@ -38,8 +37,8 @@ class Recoveries {
   using Kind = std::pair<std::string, Subject>;
 
   const Catalog& catalog_;
-  std::map<Kind, std::vector<const Fact*>> facts_;
-  std::map<Kind, std::vector<const Fact*>> clearing_;  // by the signature that is cleared
+  std::map<Kind, FactList> clearing_;  // by the signature that is cleared
+  std::map<Kind, FactList> cleared_;   // what it may take back
 };
 
 }  // namespace faultline

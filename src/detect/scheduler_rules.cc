@@ -18,6 +18,9 @@ constexpr std::array limit_causes = {cause_id::time_limit, cause_id::preempted};
 constexpr std::size_t quoted_bytes_max = 200;
 constexpr std::array order_causes = {cause_id::cancelled, cause_id::requeued};
 
+/// Between a scheduler's signal and its kill: what ranks say then is of the signal.
+constexpr Duration kill_wait = std::chrono::minutes{1};
+
 /// What comes with the end of a job that was finished: clean-up that hangs or is torn down, and
 /// connections that close.
 bool belongs_to_teardown(const JobLine& line) {
@@ -98,6 +101,86 @@ std::optional<Explanation> by_words(const FailureCase& failure) {
     return explanation;
   }
   return std::nullopt;
+}
+
+/// A process of the job that failed by itself.
+bool tells_of_exit(const JobLine& line) {
+  static constexpr std::array causes = {cause_id::task_failed, cause_id::worker_failed,
+                                        cause_id::crash_signal};
+  return contains(causes, line.cause->id) && !takes_down(signal_of(line.fact->event));
+}
+
+/// Ended or hung the job, whatever came afterwards: broken hardware that its rank did not outlive,
+/// or a collective that was waited for in vain.
+bool breaks_job(const JobLine& line) {
+  return line.signature->id == collective_timeout_signature || says_hardware(line);
+}
+
+/// An error of the program counts only where a process ended behind it: programs try again.
+bool broke(const FailureCase& failure, Instant ended_at) {
+  const Instant by_itself = ended_at - kill_wait;
+  bool error = false;
+  for (const JobLine& line : failure.lines) {
+    if (line.fact->at < failure.restarted_at) continue;
+    if (breaks_job(line) || line.cause->id == cause_id::crash_signal) return true;
+    if (error && tells_of_exit(line)) return true;
+    error = error || (is_own_error(line) && lies_outside_node(*line.cause));
+  }
+  const auto& ranks = failure.attempt.failed_ranks;
+  return std::any_of(ranks.begin(), ranks.end(), [&](const auto& exit) {
+    return exit.second.at < by_itself && exit.second.at >= failure.restarted_at &&
+           (error || is_crash(signal_of(exit.second.event)));
+  });
+}
+
+/// When a limit ended the job: by the scheduler's word in its log, or else by its record.
+struct Limit {
+  std::vector<JobLine>::const_iterator line;  // the first one that is not before it
+  Instant at;
+};
+
+Limit limit_of(const FailureCase& failure) {
+  const auto word =
+      std::find_if(failure.lines.begin(), failure.lines.end(),
+                   [](const JobLine& line) { return contains(limit_causes, line.cause->id); });
+  if (word != failure.lines.end()) return {word, word->fact->at};
+  return {std::find_if(failure.lines.begin(), failure.lines.end(),
+                       [&](const JobLine& line) { return line.fact->at >= failure.failed_at; }),
+          failure.failed_at};
+}
+
+/// A job that broke or hung before its time was up has its cause there; that its time ran out, or
+/// that another job took its place, came of it or does not matter any more.
+std::optional<Explanation> broken_before_limit(const FailureCase& failure) {
+  const Limit limit = limit_of(failure);
+  AttemptRecord attempt = failure.attempt;
+  attempt.state = AttemptState::failed;
+  std::erase_if(attempt.failed_ranks, [&](const auto& exit) { return exit.second.at >= limit.at; });
+  FailureCase before{failure.catalog,
+                     attempt,
+                     failure.failing,
+                     failure.failed_at,
+                     failure.onset,
+                     {failure.lines.begin(), limit.line},
+                     failure.nodes,
+                     {},
+                     failure.heard,
+                     failure.down,
+                     failure.suspected_before,
+                     failure.operations,
+                     failure.restarted_at};
+  for (NodeFaults& on_node : before.nodes) {
+    std::erase_if(on_node.faults, [&](const KernelFault& fault) {
+      return fault.since() + on_node.clock_offset >= limit.at;
+    });
+  }
+  if (!broke(before, limit.at)) return std::nullopt;
+  Explanation explanation = explain(before);
+  if (explanation.cause == nullptr || explanation.cause->id == cause_id::insufficient_evidence)
+    return std::nullopt;
+  for (auto line = limit.line; line != failure.lines.end(); ++line)
+    explanation.consequences.push_back(&line->fact->event);
+  return explanation;
 }
 
 void add_all_lines(Explanation& explanation, const FailureCase& failure) {
@@ -189,12 +272,9 @@ const Fact* first_exit_by_itself(const FailureCase& failure) {
 
 /// The first line of a launcher or scheduler about a task that failed by itself, with its place.
 const JobLine* first_failed_task(const FailureCase& failure) {
-  static constexpr std::array causes = {cause_id::task_failed, cause_id::worker_failed,
-                                        cause_id::crash_signal};
   const auto line =
       std::find_if(failure.lines.begin(), failure.lines.end(), [](const JobLine& job) {
-        return contains(causes, job.cause->id) && !takes_down(signal_of(job.fact->event)) &&
-               (job.rank >= 0 || !job.node.empty());
+        return tells_of_exit(job) && (job.rank >= 0 || !job.node.empty());
       });
   return line == failure.lines.end() ? nullptr : &*line;
 }
@@ -246,6 +326,9 @@ std::optional<Explanation> rule_ended_on_purpose(const FailureCase& failure) {
   auto explanation = by_state(failure);
   if (!explanation) explanation = by_words(failure);
   if (!explanation || explanation->cause == nullptr) return std::nullopt;
+  if (contains(limit_causes, std::string_view(explanation->cause->id))) {
+    if (auto before = broken_before_limit(failure)) return before;
+  }
   explanation->sure = true;
   explanation->node.clear();
   explanation->confidence = confidence::proven;

@@ -76,6 +76,8 @@ class WaitGraph {
   const std::set<std::int32_t>& said_waiting_;
   std::vector<Meeting> meetings_;
   std::map<std::pair<LaneKey, std::int64_t>, std::size_t> index_;
+  /// Of everything that a rank has handed in and not seen done the first.
+  std::map<std::int32_t, std::int64_t> first_turn_;
   MeetingsOfRank waits_in_;  // the meetings that a rank is in, by number
   MeetingsOfRank holds_up_;  // those that it is missing from
 };
@@ -115,9 +117,11 @@ LaneKey seen_by_peer(const LaneKey& key, std::int32_t rank) {
 }
 
 void WaitGraph::add_rank(std::int32_t rank, const RankTrace& trace) {
+  std::int64_t& first = first_turn_[rank] = std::numeric_limits<std::int64_t>::max();
   for (const auto& [key, lane] : trace.lanes) {
     if (lane.pending.empty()) continue;
     const RankOperation& front = lane.pending.front();
+    first = std::min(first, front.turn);
     meeting_of(key, front, rank).waiting.insert(rank);
   }
 }
@@ -154,22 +158,13 @@ void WaitGraph::complete(Meeting& meeting) const {
   }
 }
 
-/// Of everything that the rank has handed in and not seen done the first.
-std::int64_t first_pending_turn(const RankTrace& trace) {
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [key, lane] : trace.lanes) {
-    if (!lane.pending.empty()) first = std::min(first, lane.pending.front().turn);
-  }
-  return first;
-}
-
 /// Where `rank`, which belongs to the meeting, stands towards it.
 void WaitGraph::place(Meeting& meeting, std::int32_t rank, const LaneKey& key,
                       std::int64_t seq) const {
   const RankTrace* trace = board_.trace(rank);
   if (meeting.waiting.contains(rank)) {
     const std::int64_t turn = trace->lane(key)->pending.front().turn;
-    if (turn > first_pending_turn(*trace)) meeting.behind.insert(rank);
+    if (turn > first_turn_.at(rank)) meeting.behind.insert(rank);
     return;
   }
   if (trace == nullptr) {
@@ -189,7 +184,7 @@ void WaitGraph::place(Meeting& meeting, std::int32_t rank, const LaneKey& key,
   // Where the beginning is lost, both ends of a transfer stand at the first that is not done.
   const RankOperation* own = counted ? lane->at(seq) : &lane->pending.front();
   const std::int64_t turn = own == nullptr ? lane->pending.back().turn + 1 : own->turn;
-  if (turn > first_pending_turn(*trace)) meeting.behind.insert(rank);
+  if (turn > first_turn_.at(rank)) meeting.behind.insert(rank);
 }
 
 // --- findings
@@ -381,9 +376,10 @@ std::optional<StuckFinding> wrong_order(const std::set<std::int32_t>& circle,
 }
 
 std::optional<StuckFinding> deadlock(const WaitGraph& graph, const OperationBoard& board) {
+  std::set<std::int32_t> in_no_circle;
   for (const Meeting& meeting : graph.meetings()) {
     const std::set<std::int32_t> ranks = lacking(meeting);
-    if (ranks.empty()) continue;
+    if (ranks.empty() || !in_no_circle.insert(*ranks.begin()).second) continue;
     const std::set<std::int32_t> circle = closed_circle(graph, *ranks.begin());
     if (circle.empty()) continue;
     if (auto finding = wrong_order(circle, graph, board)) return finding;

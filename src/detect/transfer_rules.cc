@@ -23,6 +23,23 @@ std::string without_port(std::string_view peer) {
   return std::string(peer.substr(0, peer.find('<')));
 }
 
+/// A peer is told by an address. Whose it is, is known where its owner lost a transfer as well and
+/// gives its adapter's own.
+void name_peers(std::vector<Edge>& edges) {
+  std::map<std::string_view, std::string> owners;
+  for (const Edge& edge : edges)
+    owners.emplace(edge.line->fact->event.field("local_gid"), edge.reporter);
+  owners.erase("");
+  std::map<std::string, std::string> names;
+  for (const Edge& edge : edges) {
+    const auto owner = owners.find(edge.line->fact->event.field("remote_gid"));
+    if (owner != owners.end() && !owner->second.empty()) names.emplace(edge.peer, owner->second);
+  }
+  for (Edge& edge : edges) {
+    if (const auto name = names.find(edge.peer); name != names.end()) edge.peer = name->second;
+  }
+}
+
 std::vector<Edge> failed_transfers(const FailureCase& failure) {
   std::vector<Edge> edges;
   for (const JobLine& line : failure.lines) {
@@ -36,6 +53,7 @@ std::vector<Edge> failed_transfers(const FailureCase& failure) {
     if (edge.device.empty() && !gpu.empty()) edge.device = "gpu" + std::string(gpu);
     edges.push_back(std::move(edge));
   }
+  name_peers(edges);
   return edges;
 }
 
@@ -53,6 +71,17 @@ std::string common_end(const std::vector<Edge>& edges, std::string Edge::*end) {
     if (!name.empty() && times * 10 >= edges.size() * 9) return name;
   }
   return {};
+}
+
+/// Who is at either end of every edge? "" if nobody, or the two of one pair.
+std::string shared_end(const std::vector<Edge>& edges) {
+  std::set<std::string> shared = {edges.front().reporter, edges.front().peer};
+  for (const Edge& edge : edges) {
+    std::erase_if(shared, [&](const std::string& end) {
+      return end.empty() || (end != edge.reporter && end != edge.peer);
+    });
+  }
+  return shared.size() == 1 ? *shared.begin() : std::string();
 }
 
 /// One edge a pair: a flood of completions between the same two ends is one vote.
@@ -90,6 +119,14 @@ bool two_ends_of_one_link(const std::vector<Edge>& edges, const FailureCase& fai
   return may_be(edges[0].peer, edges[1].reporter) && may_be(edges[1].peer, edges[0].reporter);
 }
 
+/// The node that has this name or address, if the attempt has one of it.
+void blame_end(Explanation& explanation, const std::string& end, const FailureCase& failure) {
+  const std::string* node = failure.attempt.node_called(end);
+  explanation.node = node == nullptr ? "" : *node;
+  explanation.subject =
+      node == nullptr ? Subject::of_attempt(failure.attempt.id) : Subject::of_node(*node);
+}
+
 }  // namespace
 
 std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
@@ -103,10 +140,7 @@ std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
   Explanation explanation = explanation_from(*all.front().line, cause_id::ib_completion, failure);
   explanation.confidence = confidence::fair;
   if (many_reporters && !peer.empty()) {
-    const std::string* node = failure.attempt.node_called(peer);
-    explanation.node = node == nullptr ? "" : *node;
-    explanation.subject =
-        node == nullptr ? Subject::of_attempt(failure.attempt.id) : Subject::of_node(*node);
+    blame_end(explanation, peer, failure);
     explanation.text = std::to_string(edges.size()) + " ends lost their transfers to " + peer +
                        ": that end, or its link, has gone.";
   } else if (!many_reporters || (many_peers && !reporter.empty())) {
@@ -126,6 +160,10 @@ std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
     explanation.text = "Transfers between " + ends.reporter + " and " + ends.peer +
                        " failed after all retries, and no others: the link between them, at "
                        "either end.";
+  } else if (const std::string shared = shared_end(edges); !shared.empty()) {
+    blame_end(explanation, shared, failure);
+    explanation.text = std::to_string(edges.size()) + " pairs lost their transfers, and " + shared +
+                       " is one end of each: that end, or its link, has gone.";
   } else {
     explanation.cause = failure.catalog.cause(cause_id::fabric);
     explanation.subject = Subject::of_cluster();
