@@ -1,10 +1,11 @@
 # Precompiled headers: a third of what a file takes to compile is the standard library's own headers, a fifth of what a
-# test takes is googletest's. Only in builds for tests: what is shipped is compiled without, so a file that forgot an
-# #include still fails there. GCC refuses a header that was made with other flags, and -Winvalid-pch makes that an error.
+# test takes is googletest's. Only in builds for tests and in the one that somebody waits for, `./dev diagnose`: what is
+# shipped is compiled without, so a file that forgot an #include still fails there. GCC refuses a header that was made
+# with other flags, and -Winvalid-pch makes that an error.
 #
 # faultline_precompiled(TARGET library|test)
 
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND FAULTLINE_TESTS)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND (FAULTLINE_TESTS OR FAULTLINE_DIAGNOSE_ONLY))
   set(FAULTLINE_PRECOMPILED ON)
 else()
   set(FAULTLINE_PRECOMPILED OFF)
@@ -23,7 +24,9 @@ if(FAULTLINE_PRECOMPILED)
   add_library(faultline_precompiled_library OBJECT "${nothing}")
   target_link_libraries(faultline_precompiled_library PRIVATE faultline_flags)
   target_precompile_headers(faultline_precompiled_library PRIVATE ${faultline_precompiled_headers})
+endif()
 
+if(FAULTLINE_PRECOMPILED AND FAULTLINE_TESTS)
   # Flags of a program, not of a library: position-independent for an executable alone.
   add_library(faultline_precompiled_test OBJECT "${nothing}")
   set_target_properties(faultline_precompiled_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)

@@ -1,8 +1,16 @@
 # Tests: one executable per folder, each of its cases a test of its own in ctest.
+#
+# But of those named here, which touch nothing outside themselves and are so many that starting a process for each takes
+# several times as long as they do. ctest sees each as a few shares; googletest names the case that fails, and `./dev`
+# counts the cases.
+set(FAULTLINE_TESTS_IN_SHARES faultline_cases_test faultline_ingest_test faultline_detect_test)
+set(FAULTLINE_TEST_SHARES 4)
 
 set(FAULTLINE_TEST_TIMEOUT_S 120)
-if(FAULTLINE_SANITIZE MATCHES "thread")
-  set(FAULTLINE_TEST_TIMEOUT_S 600)  # every access is looked at: ten times as slow
+set(FAULTLINE_SHARE_TIMEOUT_S 600)
+if(FAULTLINE_SANITIZE MATCHES "thread")  # every access is looked at: ten times as slow
+  set(FAULTLINE_TEST_TIMEOUT_S 600)
+  set(FAULTLINE_SHARE_TIMEOUT_S 3000)
 endif()
 
 # With -fno-sanitize-recover a finding ends the test; this adds where it came from. One variable alone, since
@@ -19,6 +27,16 @@ if(FAULTLINE_SANITIZE MATCHES "undefined")
   set(FAULTLINE_LIGHT_SANITIZE_OPTIONS "-fno-sanitize=null,alignment,object-size,vptr")
 endif()
 
+# The cases of an executable, dealt out to a few processes.
+function(faultline_test_shares name)
+  math(EXPR last "${FAULTLINE_TEST_SHARES} - 1")
+  foreach(share RANGE ${last})
+    add_test(NAME ${name}.${share} COMMAND ${name} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+    set_tests_properties(${name}.${share} PROPERTIES TIMEOUT ${FAULTLINE_SHARE_TIMEOUT_S} COST 100 ENVIRONMENT
+      "${FAULTLINE_TEST_ENVIRONMENT};GTEST_TOTAL_SHARDS=${FAULTLINE_TEST_SHARES};GTEST_SHARD_INDEX=${share}")
+  endforeach()
+endfunction()
+
 # faultline_test(NAME SOURCES file... LIBS library...)
 function(faultline_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
@@ -30,6 +48,10 @@ function(faultline_test name)
   target_compile_definitions(${name} PRIVATE
     FAULTLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     FAULTLINE_SOURCE_CATALOG_DIR="${CMAKE_SOURCE_DIR}/catalog")
+  if(name IN_LIST FAULTLINE_TESTS_IN_SHARES)
+    faultline_test_shares(${name})
+    return()
+  endif()
   # The cases are listed when ctest runs, not after each link: a build does not execute what it builds.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"

@@ -123,16 +123,7 @@ int run_program(int argc, char** argv) {
   add_store_command(app, options.store);
   add_pki_command(app, options.pki);
   add_local_command(app, options.local);
-  if (const auto wrong = unknown_verb(app, {argv + 1, argv + argc})) return fail(*wrong);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    const bool version = asked.get_name() == "CallForVersion";
-    print(version ? std::string(asked.what()) + "\n" : app.help());
-    return exit_ok;
-  } catch (const CLI::ParseError& error) {
-    return fail(usage_error(app, error));
-  }
+  if (const auto code = parse_command_line(app, argc, argv)) return *code;
   return dispatch(app, options);
 }
 

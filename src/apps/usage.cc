@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/output.h"
 #include "base/nearest.h"
 #include "base/text.h"
 
@@ -77,6 +78,20 @@ std::optional<Error> unknown_verb(const CLI::App& app, const std::vector<std::st
     }
     at = next;
     path += " " + word;
+  }
+  return std::nullopt;
+}
+
+std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv) {
+  if (const auto wrong = unknown_verb(app, {argv + 1, argv + argc})) return fail(*wrong);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    const bool version = asked.get_name() == "CallForVersion";
+    print(version ? std::string(asked.what()) + "\n" : app.help());
+    return exit_ok;
+  } catch (const CLI::ParseError& error) {
+    return fail(usage_error(app, error));
   }
   return std::nullopt;
 }

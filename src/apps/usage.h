@@ -18,6 +18,10 @@ std::optional<Error> unknown_verb(const CLI::App& app, const std::vector<std::st
 /// What the parser of `app` did not like.
 Error usage_error(const CLI::App& app, const CLI::ParseError& error);
 
+/// Parses. An exit code if nothing is left to do: the line was wrong, or asked for help or for the
+/// version; that has been said.
+std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv);
+
 /// The long options of `command`, without dashes: its words on the command line and the keys of its
 /// configuration file.
 std::vector<std::string> long_options(const CLI::App& command);

@@ -99,7 +99,10 @@ Advice advise(const Verdict& verdict, const Cause& cause, const Circumstances& c
   Advice advice;
   advice.evict = is_evictable(verdict, cause);
   if (!advice.evict) {
-    advice.action = why_not_evict(verdict, cause) + cause.next_step;
+    advice.action = why_not_evict(verdict, cause);
+    if (!circumstances.frame.empty())
+      advice.action += "Look at the code at " + circumstances.frame + ". ";
+    advice.action += cause.next_step;
     return advice;
   }
   const std::string& node = verdict.subject.node;

@@ -22,6 +22,8 @@ struct Circumstances {
   NodeManager manager = NodeManager::slurm;
   /// The node was booted anew after what the verdict is about.
   bool rebooted = false;
+  /// Where the program was when it failed: "train.py:70 in main"; "" if nothing says.
+  std::string frame = {};
 };
 
 Advice advise(const Verdict& verdict, const Cause& cause, const Circumstances& circumstances);

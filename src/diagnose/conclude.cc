@@ -1,10 +1,12 @@
 #include "diagnose/conclude.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "base/contains.h"
 #include "base/text.h"
+#include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/event_window.h"
 #include "detect/failure_case.h"
@@ -12,7 +14,9 @@
 #include "detect/verdict_book.h"
 #include "diagnose/advice.h"
 #include "diagnose/runs.h"
+#include "diagnose/traceback_frames.h"
 #include "diagnose/warnings.h"
+#include "model/names.h"
 
 namespace faultline {
 namespace {
@@ -21,6 +25,7 @@ constexpr std::size_t evidence_max = 16;
 constexpr std::string_view boot_signature = "kernel.boot";
 constexpr std::size_t timeline_max = 64;
 constexpr std::size_t also_seen_max = 8;
+constexpr std::string_view node_lost_detector = "node_lost";
 
 using EventsById = std::map<EventId, const Event*>;
 
@@ -63,6 +68,44 @@ bool explains_more(const Verdict& a, const Verdict& b, const AttemptId& attempt,
                       -verdict.since.time_since_epoch());
   };
   return rank(a) > rank(b);
+}
+
+/// The nodes on which the run ran.
+std::vector<std::string> nodes_of_run(const Replay& replay) {
+  for (const Event& event : replay.events) {
+    if (event.kind != EventKind::attempt_started || event.attempt != replay.attempt) continue;
+    auto nodes = expand_hostlist(event.field("nodes"), run_nodes_max);
+    if (nodes) return std::move(nodes).value();
+  }
+  return {};
+}
+
+/// As its scheduler says, or else with the first line of the job.
+Instant start_of_run(const Replay& replay) {
+  const auto tells = [&](const Event& event) {
+    return event.kind == EventKind::attempt_started && event.attempt == replay.attempt &&
+           event.source != EventSource::controller;
+  };
+  const auto& events = replay.events;
+  auto first = std::find_if(events.begin(), events.end(), tells);
+  if (first == events.end()) first = std::find_if(events.begin(), events.end(), of_job);
+  return first == events.end() ? Instant::min() : first->received_at;
+}
+
+/// The rules of a failure ask the kernels. What a health check told the scheduler of one of the
+/// run's nodes, as surely and while it ran, answers where they found nothing at all. Of nodes that
+/// were lost they know.
+void put_health_check_first(std::vector<Verdict>& verdicts, const Replay& replay) {
+  if (verdicts.empty() || verdicts.front().rule != nothing_known_rule) return;
+  const Instant failed_at = verdicts.front().since;
+  const Instant from = std::max(start_of_run(replay), failed_at - before_failure);
+  const std::vector<std::string> nodes = nodes_of_run(replay);
+  const auto answer = std::find_if(verdicts.begin(), verdicts.end(), [&](const Verdict& verdict) {
+    return verdict.detector == node_lost_detector && verdict.cause != cause_id::node_lost &&
+           verdict.status == VerdictStatus::confirmed && contains(nodes, verdict.subject.node) &&
+           verdict.since >= from && verdict.since <= failed_at + cause_after_failure_max;
+  });
+  if (answer != verdicts.end()) std::rotate(verdicts.begin(), answer, answer + 1);
 }
 
 EvidenceLine evidence_line(const Event& event, const LineNumbers& lines) {
@@ -143,6 +186,29 @@ void fold_repeats(std::vector<TimelineEntry>& timeline) {
   timeline = std::move(folded);
 }
 
+/// What waited in vain prints it when its time-out is over: it began that much earlier, and that is
+/// what came first.
+void begin_with_onset(std::vector<TimelineEntry>& timeline, const Verdict& verdict) {
+  static constexpr std::array waits = {cause_id::collective_timeout, cause_id::collective_desync};
+  if (timeline.empty() || !contains(waits, std::string_view(verdict.cause)) ||
+      !known(verdict.since))
+    return;
+  const TimelineEntry& first = timeline.front();
+  if (!first.timed || verdict.since + order_uncertainty > first.at) return;
+  TimelineEntry onset;
+  onset.at = verdict.since;
+  onset.role = TimelineRole::first_cause;
+  onset.subject = verdict.subject;
+  const bool told = verdict.subject.kind == SubjectKind::rank || concerns_node(verdict.subject);
+  onset.what = std::string(told ? "began to keep the others waiting" : "began to wait in vain") +
+               ": the time-out counts from here";
+  onset.place = first.place;
+  for (TimelineEntry& entry : timeline) {
+    if (entry.role == TimelineRole::first_cause) entry.role = TimelineRole::evidence;
+  }
+  timeline.insert(timeline.begin(), std::move(onset));
+}
+
 void add_timeline(Diagnosis& diagnosis, const Verdict& verdict, const Replay& replay,
                   const LineNumbers& lines, const Catalog& catalog) {
   EventsById events;
@@ -156,6 +222,7 @@ void add_timeline(Diagnosis& diagnosis, const Verdict& verdict, const Replay& re
   add_entries(diagnosis, verdict.consequences, TimelineRole::consequence, events, lines, catalog);
   std::stable_sort(diagnosis.timeline.begin(), diagnosis.timeline.end(),
                    [](const TimelineEntry& a, const TimelineEntry& b) { return a.at < b.at; });
+  begin_with_onset(diagnosis.timeline, verdict);
   fold_repeats(diagnosis.timeline);
 }
 
@@ -201,6 +268,15 @@ void add_other_nodes(Diagnosis& diagnosis, const Verdict& verdict, const Replay&
   }
 }
 
+/// Where the program was as it met the first of what the verdict rests on.
+std::string frame_of(const Verdict& verdict, const Replay& replay) {
+  if (verdict.evidence.empty()) return {};
+  const auto event =
+      std::find_if(replay.events.begin(), replay.events.end(),
+                   [&](const Event& other) { return other.id == verdict.evidence.front(); });
+  return event == replay.events.end() ? "" : std::string(event->field(frame_field));
+}
+
 void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Replay& replay,
                  NodeManager manager, const Catalog& catalog) {
   const Cause* cause = catalog.cause(verdict.cause);
@@ -217,7 +293,8 @@ void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Replay& rep
       diagnosis.status == DiagnosisStatus::undecided ? CauseClass::unknown : cause->cause_class;
   diagnosis.summary = cause->summary;
   diagnosis.cases = cause->cases;
-  const Advice advice = advise(verdict, *cause, {manager, rebooted_since(verdict, replay)});
+  const Advice advice = advise(
+      verdict, *cause, {manager, rebooted_since(verdict, replay), frame_of(verdict, replay)});
   diagnosis.evict = advice.evict;
   diagnosis.action = advice.action;
   diagnosis.commands = advice.commands;
@@ -235,6 +312,7 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
   std::stable_sort(verdicts.begin(), verdicts.end(), [&](const Verdict& a, const Verdict& b) {
     return explains_more(a, b, replay.attempt, catalog);
   });
+  put_health_check_first(verdicts, replay);
   if (verdicts.empty() && !tells_of_job(replay)) {
     if (auto warning = worst_warning(replay, catalog)) verdicts.push_back(*std::move(warning));
   }

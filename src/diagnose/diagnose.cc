@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 
 #include "diagnose/replay.h"
 #include "diagnose/runs.h"
@@ -48,6 +49,26 @@ NodeManager manager_of(const std::vector<ReadFile>& files) {
   return kubernetes && !slurm ? NodeManager::kubernetes : NodeManager::slurm;
 }
 
+/// Dumps that claim the rank of another one of the same run: one of them is named wrongly, and
+/// whatever its rank did is told of none.
+std::vector<InputWarning> rivals_for_a_rank(const std::vector<Event>& events) {
+  std::map<std::int32_t, const Event*> first;
+  std::vector<InputWarning> warnings;
+  for (const Event& event : events) {
+    const bool dump = event.kind == EventKind::trace_read &&
+                      event.field("format") == "flight_recorder" &&
+                      event.subject.kind == SubjectKind::rank;
+    if (!dump) continue;
+    const auto [other, fresh] = first.emplace(event.subject.rank, &event);
+    if (fresh || other->second->raw.path == event.raw.path) continue;
+    warnings.push_back({event.raw.path,
+                        "claims rank " + std::to_string(event.subject.rank) + ", as " +
+                            other->second->raw.path + " does",
+                        "whose rank it really is"});
+  }
+  return warnings;
+}
+
 /// Where something was not read, "nothing wrong" is more than anybody knows.
 void doubt(Diagnosis& diagnosis, const std::vector<InputWarning>& warnings) {
   if (diagnosis.status == DiagnosisStatus::attributed) return;
@@ -73,9 +94,11 @@ std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Insta
   std::vector<Diagnosis> diagnoses;
   Runs all = split_runs(std::move(gathered.events));
   for (Run& run : all.runs) {
+    const std::vector<InputWarning> rivals = rivals_for_a_rank(run.events);
     const Replay replay = replay_run(catalog, run.attempt, events_of(run, all), fallback);
     Diagnosis diagnosis = conclude(catalog, replay, gathered.lines, manager);
     doubt(diagnosis, gathered.warnings);
+    doubt(diagnosis, rivals);
     diagnosis.files = run.files.size();
     diagnosis.folder = common_folder(run.files);
     diagnoses.push_back(std::move(diagnosis));

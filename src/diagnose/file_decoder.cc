@@ -1,11 +1,14 @@
 #include "diagnose/file_decoder.h"
 
+#include <algorithm>
 #include <functional>
 #include <iterator>
 #include <type_traits>
 #include <utility>
 
 #include "diagnose/name_hint.h"
+#include "diagnose/traceback_frames.h"
+#include "diagnose/training_watch.h"
 #include "ingest/dmesg_json.h"
 #include "ingest/flight_recorder_events.h"
 #include "ingest/ib_state.h"
@@ -26,8 +29,9 @@
 
 namespace faultline {
 
-Origin origin_of(const InputFile& file, EventSource source) {
-  const NameHint hint = name_hint(file.name);
+Origin origin_of(const InputFile& file, EventSource source, std::string_view head) {
+  NameHint hint = name_hint(file.name);
+  if (source == EventSource::job_log) learn_from_submitit_line(head, hint);
   Origin origin;
   origin.source = source;
   origin.path = file.name;
@@ -112,7 +116,7 @@ class Document final : public FileDecoder {
       return {};
     }
     auto events = decode_(text_, origin_, counters_);
-    if (events) return std::move(*events);
+    if (events) return std::move(events).value();
     trouble_ = events.error().message;
     return {};
   }
@@ -128,14 +132,41 @@ class Document final : public FileDecoder {
   bool too_long_ = false;
 };
 
-std::unique_ptr<FileDecoder> log_file(EventSource source, const InputFile& file,
-                                      const LogDatabases& databases, Counters& counters,
-                                      Instant now) {
-  auto database = databases.of(source);
+std::unique_ptr<FileDecoder> log_file(Origin origin, const LogDatabases& databases,
+                                      Counters& counters, Instant now) {
+  auto database = databases.of(origin.source);
   if (database == nullptr) return nullptr;
-  return stream(LogDecoder(std::move(database), origin_of(file, source), counters, file_limits,
+  return stream(LogDecoder(std::move(database), std::move(origin), counters, file_limits,
                            LineChoice::may_hit),
                 now);
+}
+
+/// Whose a kernel's lines are that stand among words of others nobody knows, so they accuse no
+/// node; but that nothing is wrong they leave no one to say.
+void count_pasted_faults(const InputFile& file, std::string_view head,
+                         const LogDatabases& databases, Counters& counters, Instant now) {
+  const std::string pasted = pasted_kernel_lines(head);
+  auto database = pasted.empty() ? nullptr : databases.of(EventSource::kernel_log);
+  if (database == nullptr) return;
+  Counters of_kernel;  // what it counts is no loss of the file's
+  LogDecoder decoder(std::move(database), origin_of(file, EventSource::kernel_log, head), of_kernel,
+                     file_limits);
+  auto events = decoder.feed(pasted, 0, now);
+  std::ranges::move(decoder.finish(now), std::back_inserter(events));
+  const auto faults = std::ranges::count_if(events, [&](const Event& event) {
+    const Signature* signature = databases.catalog().signature(event.signature);
+    return signature != nullptr && signature->role == Role::root &&
+           signature->strength != Strength::lead;
+  });
+  counters.add(pasted_faults_counter, static_cast<std::uint64_t>(faults));
+}
+
+std::unique_ptr<FileDecoder> job_log(const Origin& origin, const LogDatabases& databases,
+                                     Counters& counters, Instant now) {
+  auto log = log_file(origin, databases, counters, now);
+  if (log == nullptr) return nullptr;
+  return std::make_unique<TracebackFrames>(
+      std::make_unique<TrainingWatch>(std::move(log), origin, databases.catalog(), now));
 }
 
 Result<std::vector<Event>> decode_flight_recorder(std::string_view document, const Origin& origin,
@@ -178,22 +209,22 @@ std::unique_ptr<FileDecoder> document(DecodeDocument decode, Origin origin, Coun
 }  // namespace
 
 std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile& file,
-                                               const LogDatabases& databases, Counters& counters,
-                                               Instant now) {
-  const Origin node = origin_of(file, EventSource::kernel_log);
-  const Origin answer = origin_of(file, EventSource::scheduler);
-  const Origin trace = origin_of(file, EventSource::collective_trace);
+                                               std::string_view head, const LogDatabases& databases,
+                                               Counters& counters, Instant now) {
+  const Origin node = origin_of(file, EventSource::kernel_log, head);
+  const Origin answer = origin_of(file, EventSource::scheduler, head);
+  const Origin trace = origin_of(file, EventSource::collective_trace, head);
   switch (kind) {
-    case ContentKind::kernel_log:
-      return log_file(EventSource::kernel_log, file, databases, counters, now);
+    case ContentKind::kernel_log: return log_file(node, databases, counters, now);
     case ContentKind::job_log:
-      return log_file(EventSource::job_log, file, databases, counters, now);
-    case ContentKind::scheduler_log:
-      return log_file(EventSource::scheduler, file, databases, counters, now);
+      count_pasted_faults(file, head, databases, counters, now);
+      return job_log(origin_of(file, EventSource::job_log, head), databases, counters, now);
+    case ContentKind::scheduler_log: return log_file(answer, databases, counters, now);
     case ContentKind::flight_recorder_pickle:
     case ContentKind::flight_recorder_json: {
       Origin dump = trace;
-      dump.rank = trailing_rank(file.name);
+      dump.rank = file.number_among_siblings;
+      if (dump.rank < 0) dump.rank = trailing_rank(file.name);
       return document(decode_flight_recorder, std::move(dump), counters);
     }
     case ContentKind::journal_json:

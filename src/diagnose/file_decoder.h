@@ -28,12 +28,15 @@ class FileDecoder {
 /// lies.
 inline constexpr std::size_t file_line_bytes_max = 2 * read_bytes;
 
-/// What is known of a file before it is read.
-Origin origin_of(const InputFile& file, EventSource source);
+/// Counts a kernel's lines about faults in a text that is neither a kernel's log nor a job's.
+inline constexpr std::string_view pasted_faults_counter = "pasted_kernel_faults_total";
+
+/// What is known of a file by its name and its first bytes.
+Origin origin_of(const InputFile& file, EventSource source, std::string_view head);
 
 /// nullptr for content that is not read.
 std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile& file,
-                                               const LogDatabases& databases, Counters& counters,
-                                               Instant now);
+                                               std::string_view head, const LogDatabases& databases,
+                                               Counters& counters, Instant now);
 
 }  // namespace faultline

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "diagnose/event_shares.h"
 #include "diagnose/file_decoder.h"
 #include "diagnose/losses.h"
 #include "diagnose/name_hint.h"
@@ -75,8 +76,8 @@ std::size_t fill(InputReader& reader, std::span<char> into) {
 }
 
 /// A log that a rank wrote says that there is such a rank, whatever else is in it.
-std::optional<Event> rank_seen(const InputFile& file, ContentKind kind) {
-  const Origin origin = origin_of(file, EventSource::job_log);
+std::optional<Event> rank_seen(const InputFile& file, std::string_view head, ContentKind kind) {
+  const Origin origin = origin_of(file, EventSource::job_log, head);
   if (kind != ContentKind::job_log || origin.rank < 0) return std::nullopt;
   Event event;
   event.source = EventSource::launcher;
@@ -89,9 +90,10 @@ std::optional<Event> rank_seen(const InputFile& file, ContentKind kind) {
   return event;
 }
 
-/// Protocol 2 to 5, and no checkpoint as PyTorch wrote them before 1.6.
+/// Protocol 0, or 2 to 5, and no checkpoint as PyTorch wrote them before 1.6.
 bool is_pickle(std::string_view head) {
   constexpr std::string_view checkpoint = "\x80\x02\x8a\nl\xfc\x9c";
+  if (is_pickle_text(head)) return true;
   return head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5 &&
          !head.starts_with(checkpoint);
 }
@@ -133,7 +135,7 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
   }
   ReadFile seen{file, kind_of(behind_hole(head), file.name), bytes, 0};
   Counters counted;  // of this file alone
-  const auto decoder = make_file_decoder(seen.kind, file, databases_, counted, now_);
+  const auto decoder = make_file_decoder(seen.kind, file, head, databases_, counted, now_);
   if (decoder == nullptr) {
     if (seen.kind != ContentKind::empty)
       warn({file.name, "is of a kind that is not read: " + std::string(to_text(seen.kind)),
@@ -141,15 +143,15 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
     gathered_.files.push_back(std::move(seen));
     return;
   }
-  if (auto rank = rank_seen(file, seen.kind)) gathered_.events.push_back(std::move(*rank));
+  FileEvents own(gathered_, shares_);
+  if (auto rank = rank_seen(file, head, seen.kind)) own.add({std::move(*rank)});
   LineCounter counter;
   Losses losses;
   std::uint64_t offset = 0;
   const auto keep = [&](std::vector<Event> events, std::string_view chunk) {
     counter.number(events, chunk, offset, gathered_.lines);
     losses.add(events);
-    seen.events += events.size();
-    std::move(events.begin(), events.end(), std::back_inserter(gathered_.events));
+    own.add(std::move(events));
   };
   while (bytes > 0) {
     const std::string_view chunk(buffer_.data(), bytes);
@@ -164,8 +166,7 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
     counter = LineCounter();
     offset = 0;
     if (has_lines(seen.kind)) counter.number(last, document, 0, gathered_.lines);
-    seen.events += last.size();
-    std::move(last.begin(), last.end(), std::back_inserter(gathered_.events));
+    own.add(std::move(last));
   } else {
     keep(std::move(last), {});
   }
@@ -176,7 +177,7 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
   losses.add(values);
   for (InputWarning& warning : losses.warnings(seen)) warn(std::move(warning));
   for (const auto& [name, value] : values) counters_.add(name, value);
-  gathered_.files.push_back(std::move(seen));
+  own.finish(std::move(seen));
 }
 
 void merge(Gathered& into, Gathered from) {
@@ -185,6 +186,7 @@ void merge(Gathered& into, Gathered from) {
   };
   append(into.files, from.files);
   append(into.events, from.events);
+  into.sharing += from.sharing;
   append(into.warnings, from.warnings);
   into.lines.merge(from.lines);
 }

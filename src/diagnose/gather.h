@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,24 +30,36 @@ struct ReadFile {
   ContentKind kind = ContentKind::empty;
   std::uint64_t bytes = 0;
   std::size_t events = 0;
-  bool understood = false;  // its kind is read, and it is what it began as
+  std::size_t held = 0;      // of the events that were gathered, in the order of the files
+  std::size_t left_out = 0;  // of those that share a limit with the other files (event_shares.h)
+  bool understood = false;   // its kind is read, and it is what it began as
 };
+
+class EventShares;
 
 struct Gathered {
   std::vector<ReadFile> files;
   std::vector<Event> events;  // in the order of the files and their lines
+  std::size_t sharing = 0;    // of them, those that share a limit (event_shares.h)
+  /// To which all files were thinned last.
+  std::size_t share = std::numeric_limits<std::size_t>::max();
   LineNumbers lines;
   std::vector<InputWarning> warnings;
 };
 
-/// One for each thread; all of one diagnosis may share databases and counters.
+/// One for each thread; all of one diagnosis share databases, counters and what events they may
+/// keep.
 class Gatherer {
  public:
   /// `now` is when it is read: for dates without a year in files without a time.
   /// `progress`, if there is one, is told of so many bytes more, again and again.
-  Gatherer(const LogDatabases& databases, Counters& counters, Instant now,
+  Gatherer(const LogDatabases& databases, Counters& counters, EventShares& shares, Instant now,
            std::function<void(std::size_t)> progress = {})
-      : databases_(databases), counters_(counters), now_(now), progress_(std::move(progress)) {}
+      : databases_(databases),
+        counters_(counters),
+        shares_(shares),
+        now_(now),
+        progress_(std::move(progress)) {}
 
   void read(const InputFile& file, InputReader& reader);
   void warn(InputWarning warning) { gathered_.warnings.push_back(std::move(warning)); }
@@ -55,6 +68,7 @@ class Gatherer {
  private:
   const LogDatabases& databases_;
   Counters& counters_;
+  EventShares& shares_;
   Instant now_;
   std::function<void(std::size_t)> progress_;
   Gathered gathered_;

@@ -24,6 +24,8 @@ struct InputFile {
   std::uint64_t bytes = 0;
   /// It comes out of an archive or a compressed file.
   bool packed = false;
+  /// The number by which its name differs from those of its siblings (name_hint.h); -1 without one.
+  std::int32_t number_among_siblings = -1;
 };
 
 class InputReader {

@@ -8,7 +8,7 @@ std::shared_ptr<const SignatureDatabase> LogDatabases::of(EventSource source) co
   if (!fresh) return entry->second;
   auto database = SignatureDatabase::open(catalog_, layers_of(source), cache_folder_, counters_);
   if (database) {
-    entry->second = std::move(*database);
+    entry->second = std::move(database).value();
   } else if (status_.ok()) {
     status_ = database.error();
   }

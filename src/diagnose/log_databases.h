@@ -24,6 +24,7 @@ class LogDatabases {
 
   /// Compiled at its first use; nullptr if that failed, and then status() says why.
   std::shared_ptr<const SignatureDatabase> of(EventSource source) const;
+  const Catalog& catalog() const { return catalog_; }
   SystemDatabases of_system() const {
     return {of(EventSource::kernel_log), of(EventSource::scheduler)};
   }

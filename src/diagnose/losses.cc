@@ -37,8 +37,13 @@ constexpr Loss losses[] = {
      " records that are cut or damaged", all_of_them},
     {"sinfo_rows_bad_total", " row that is cut or damaged", " rows that are cut or damaged",
      all_of_them},
+    {pasted_faults_counter, " line in which a kernel tells of a fault, among words of others",
+     " lines in which a kernel tells of faults, among words of others",
+     "all of it (give the kernel's log alone)"},
     {"flight_recorder_left_out_total", " part beyond what is kept of a dump",
      " parts beyond what is kept of a dump", all_of_them, false},
+    {"flight_recorder_rank_unknown_total", " dump whose rank neither its name nor its groups tell",
+     " dumps whose ranks nothing tells", "all of it (name it after its rank: trace_rank_3)"},
 };
 static_assert(file_line_bytes_max == std::size_t{2} << 20U, "the words above say it");
 

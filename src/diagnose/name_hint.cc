@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/contains.h"
@@ -156,7 +157,34 @@ void learn_from_submitit(std::string_view name, NameHint& hint) {
   if (task == 2) hint.job += "_" + std::string(words[1]);
 }
 
+/// "n3" of "hostname=n3, local_rank=..."; "" without the name.
+std::string_view value_of(std::string_view text, std::string_view name) {
+  const auto at = text.find(name);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + name.size());
+  return text.substr(0, text.find_first_of(",()"));
+}
+
 }  // namespace
+
+void learn_from_submitit_line(std::string_view text, NameHint& hint) {
+  constexpr std::string_view before = " - Starting with ", name = "JobEnvironment(";
+  std::optional<NameHint> told;
+  // Looked for by the word with a rare first letter: the whole head of every log is gone through.
+  for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name)) {
+    const bool starts = text.substr(0, at).ends_with(before);
+    text.remove_prefix(at + name.size());
+    if (!starts) continue;
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::string_view job = value_of(line, "job_id="), node = value_of(line, "hostname=");
+    const auto rank = small_number(value_of(line, "global_rank="));
+    if (!rank || !valid_job_id(job) || !valid_node_name(node)) return;
+    // A job that was put back to the queue appends to its log, from wherever it runs now.
+    if (told && (told->rank != *rank || told->node != node)) return;
+    told = NameHint{*rank, std::string(job), std::string(node), true};
+  }
+  if (told) hint = *std::move(told);
+}
 
 NameHint name_hint(std::string_view path) {
   const auto slash = path.rfind('/');
@@ -176,6 +204,84 @@ NameHint name_hint(std::string_view path) {
   if (hint.rank < 0 && torchrun) hint.rank = small_number(folder).value_or(-1);
   if (hint.rank < 0) hint.rank = rank_in(words_of(folder));
   return hint;
+}
+
+namespace {
+
+/// A path in two: what is no number, with '#' for each number, and the numbers. A number that
+/// counts runs is none of them.
+struct Numbered {
+  std::string shape;
+  std::vector<std::int32_t> numbers;  // -1 of what is too long for a rank
+};
+
+bool counts_runs(std::string_view before) {
+  static constexpr auto words = std::to_array<std::string_view>(
+      {"run", "job", "attempt", "exp", "try", "trial", "restart", "node", "host"});
+  while (!before.empty() && !is_digit(before.back()) &&
+         std::isalpha(static_cast<unsigned char>(before.back())) == 0)
+    before.remove_suffix(1);
+  const std::string lower = to_lower(before);
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return lower.ends_with(word); });
+}
+
+Numbered numbered(std::string_view path) {
+  Numbered result;
+  for (std::size_t at = 0; at < path.size();) {
+    std::size_t end = at;
+    while (end < path.size() && is_digit(path[end])) ++end;
+    if (end == at) {
+      result.shape += path[at++];
+    } else if (counts_runs(path.substr(0, at))) {
+      result.shape += path.substr(at, end - at);
+      at = end;
+    } else {
+      result.shape += '#';
+      result.numbers.push_back(small_number(path.substr(at, end - at)).value_or(-1));
+      at = end;
+    }
+  }
+  return result;
+}
+
+/// The place at which all have a number of their own, the smallest ones if there are several; -1 if
+/// there is none.
+std::ptrdiff_t telling_place(const std::vector<const Numbered*>& siblings) {
+  std::ptrdiff_t best = -1;
+  std::int32_t best_max = 0;
+  for (std::size_t place = 0; place < siblings.front()->numbers.size(); ++place) {
+    std::set<std::int32_t> values;
+    for (const Numbered* sibling : siblings) values.insert(sibling->numbers[place]);
+    const bool tells = values.size() == siblings.size() && *values.begin() >= 0;
+    if (!tells || (best >= 0 && *values.rbegin() >= best_max)) continue;
+    best = static_cast<std::ptrdiff_t>(place);
+    best_max = *values.rbegin();
+  }
+  return best;
+}
+
+}  // namespace
+
+std::map<std::string, std::int32_t> numbers_among_siblings(const std::vector<std::string>& paths) {
+  std::vector<Numbered> all;
+  std::map<std::string_view, std::vector<std::size_t>> families;
+  all.reserve(paths.size());
+  for (const std::string& path : paths) all.push_back(numbered(path));
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (name_hint(paths[i]).rank < 0) families[all[i].shape].push_back(i);
+  }
+  std::map<std::string, std::int32_t> found;
+  for (const auto& [shape, members] : families) {
+    if (members.size() < 2) continue;
+    std::vector<const Numbered*> siblings;
+    for (const std::size_t i : members) siblings.push_back(&all[i]);
+    const std::ptrdiff_t place = telling_place(siblings);
+    if (place < 0) continue;
+    for (const std::size_t i : members)
+      found.emplace(paths[i], all[i].numbers[static_cast<std::size_t>(place)]);
+  }
+  return found;
 }
 
 std::int32_t trailing_rank(std::string_view path) {

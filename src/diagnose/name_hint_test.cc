@@ -70,6 +70,41 @@ TEST(NameHint, SubmititNamesJobAndTask) {
   }
 }
 
+std::string submitit_line(std::string_view place) {
+  return "submitit INFO (2026-11-21 03:11:07,512) - Starting with JobEnvironment(" +
+         std::string(place) + ")\n";
+}
+
+NameHint told_by(const std::string& text) {
+  NameHint hint;
+  learn_from_submitit_line(text, hint);
+  return hint;
+}
+
+constexpr std::string_view place =
+    "job_id=88_4, hostname=n7, local_rank=3(8), node=1(4), global_rank=11(32)";
+
+TEST(NameHint, SubmititSaysWhichTaskWritesTheLog) {
+  const NameHint hint = told_by("x\n" + submitit_line(place) + "y\n");
+  EXPECT_EQ(hint.job, "88_4");
+  EXPECT_EQ(hint.node, "n7");
+  EXPECT_EQ(hint.rank, 11);
+  EXPECT_TRUE(hint.written_by_task);
+  EXPECT_EQ(told_by(submitit_line(place) + submitit_line(place)).rank, 11) << "a requeued task";
+}
+
+TEST(NameHint, ALogOfSeveralTasksIsOfNone) {
+  const std::string other =
+      submitit_line("job_id=88_4, hostname=n8, local_rank=0(8), node=2(4), global_rank=16(32)");
+  EXPECT_EQ(told_by(submitit_line(place) + other).node, "");
+  EXPECT_EQ(told_by(submitit_line(place) + other).rank, -1);
+  for (const std::string_view odd :
+       {"", "job_id=88", "job_id=88, hostname=n;rm, global_rank=1(2)",
+        "job_id=../x, hostname=n7, global_rank=1(2)", "job_id=88, hostname=n7, global_rank=x(2)"})
+    EXPECT_EQ(told_by(submitit_line(odd)).node, "") << odd;
+  EXPECT_EQ(told_by("with JobEnvironment(" + std::string(place) + ")").node, "") << "only quoted";
+}
+
 TEST(NameHint, RankOfADumpIsItsLastNumber) {
   EXPECT_EQ(trailing_rank("fr/rank_2"), 2);
   EXPECT_EQ(trailing_rank("/tmp/nccl_trace_rank_17"), 17);
@@ -77,6 +112,28 @@ TEST(NameHint, RankOfADumpIsItsLastNumber) {
   EXPECT_EQ(trailing_rank("dump3.json"), 3);
   EXPECT_EQ(trailing_rank("rank_5/dump"), 5);
   EXPECT_EQ(trailing_rank("dump"), -1);
+}
+
+TEST(NumbersAmongSiblings, AreWhatTellsThemApart) {
+  using Numbers = std::map<std::string, std::int32_t>;
+  EXPECT_EQ(numbers_among_siblings({"0/nccl_trace", "1/nccl_trace", "12/nccl_trace"}),
+            (Numbers{{"0/nccl_trace", 0}, {"1/nccl_trace", 1}, {"12/nccl_trace", 12}}));
+  EXPECT_EQ(numbers_among_siblings({"x0q7", "x1q7"}), (Numbers{{"x0q7", 0}, {"x1q7", 1}}));
+  EXPECT_EQ(numbers_among_siblings({"tr_0_of_2", "tr_1_of_2"}),
+            (Numbers{{"tr_0_of_2", 0}, {"tr_1_of_2", 1}}));
+  EXPECT_EQ(numbers_among_siblings({"fr_0_2026-11-12T10-30-00", "fr_1_2026-11-12T10-30-07"}),
+            (Numbers{{"fr_0_2026-11-12T10-30-00", 0}, {"fr_1_2026-11-12T10-30-07", 1}}));
+}
+
+TEST(NumbersAmongSiblings, WhereNothingTellsThereAreNone) {
+  EXPECT_TRUE(numbers_among_siblings({}).empty());
+  EXPECT_TRUE(numbers_among_siblings({"0/nccl_trace"}).empty()) << "no sibling";
+  EXPECT_TRUE(numbers_among_siblings({"a", "b"}).empty()) << "no numbers";
+  EXPECT_TRUE(numbers_among_siblings({"run1/trace", "run2/trace"}).empty()) << "two runs";
+  EXPECT_TRUE(numbers_among_siblings({"host-3/trace", "host-7/trace"}).empty()) << "two hosts";
+  EXPECT_TRUE(numbers_among_siblings({"v1/t.0", "v1/t.1", "v2/t.0", "v2/t.1"}).empty());
+  EXPECT_TRUE(numbers_among_siblings({"0/rank_1", "1/rank_0"}).empty()) << "they name their ranks";
+  EXPECT_TRUE(numbers_among_siblings({"t99999999", "t99999998"}).empty()) << "no ranks";
 }
 
 }  // namespace

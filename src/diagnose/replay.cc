@@ -20,7 +20,6 @@ namespace {
 
 /// Longer than any detector waits for late evidence, shorter than what it forgets after.
 constexpr Duration settle_time = std::chrono::seconds{30};
-constexpr std::size_t run_nodes_max = 65536;
 
 /// A line without a time happened after the one before it in its file; before the first that has
 /// one, with it.
@@ -106,10 +105,7 @@ std::set<std::string> nodes_of_program(const std::vector<Event>& events, const C
     const std::string_view host =
         event.subject.node.empty() ? event.field("host") : std::string_view(event.subject.node);
     if (!host.empty() && nodes.size() < run_nodes_max) nodes.emplace(host);
-    JobLine line;
-    line.signature = catalog.signature(event.signature);
-    line.cause = line.signature == nullptr ? nullptr : catalog.cause(line.signature->cause);
-    if (line.cause != nullptr) lines.push_back(std::move(line));
+    if (auto line = unplaced_line(event, catalog)) lines.push_back(*std::move(line));
   }
   if (!failed_by_program(lines)) nodes.clear();
   return nodes;
@@ -131,7 +127,7 @@ std::vector<std::string> hosts_of(const Event& event) {
   const std::string_view hosts = event.field("hosts");
   if (hosts.empty()) return {};
   auto names = expand_hostlist(hosts, run_nodes_max);
-  return names ? std::move(*names) : std::vector<std::string>{};
+  return names ? std::move(names).value() : std::vector<std::string>{};
 }
 
 std::string nodes_of(const std::vector<Event>& events, const Catalog& catalog) {
@@ -257,6 +253,23 @@ void add_attempt(Replay& replay, const Catalog& catalog) {
                                      {{"state", "failed"}}));
 }
 
+struct TimeSpan {
+  Instant from, to;
+};
+
+/// When the run's failure is decided: from the first that fails until its case is closed.
+TimeSpan decisive_span(const Replay& replay) {
+  Instant from = replay.ended_at, to = replay.ended_at;
+  for (const Event& event : replay.events) {
+    const bool ends = event.kind == EventKind::attempt_ended ||
+                      (event.kind == EventKind::rank_exited && event.field("exit_code") != "0");
+    if (!ends) continue;
+    from = std::min(from, event.received_at);
+    to = std::max(to, event.received_at);
+  }
+  return {from, to + after_failure};
+}
+
 class Standing final : public VerdictSink {
  public:
   void verdict(const Verdict& verdict) override { verdicts_[verdict.id] = verdict; }
@@ -286,7 +299,17 @@ Replay replay_run(const Catalog& catalog, const AttemptId& attempt, std::vector<
   if (replay.events.empty()) return replay;
   Detectors detectors(catalog);
   Standing standing;
-  for (const Event& event : replay.events) detectors.observe(event);
+  const TimeSpan decisive = decisive_span(replay);
+  Instant before;
+  for (const Event& event : replay.events) {
+    const bool over = before > decisive.to;
+    if (over || event.received_at < decisive.from) {
+      detectors.skim(event);
+    } else {
+      detectors.observe(event);
+    }
+    before = event.received_at;
+  }
   detectors.evaluate(replay.events.back().received_at, standing);
   detectors.evaluate(replay.events.back().received_at + settle_time, standing);
   replay.verdicts = standing.take();

@@ -2,6 +2,7 @@
 // would have lived through them. The clock is that of the events.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "catalog/catalog.h"
@@ -10,6 +11,9 @@
 #include "model/verdict.h"
 
 namespace faultline {
+
+/// Of one run, many times the largest; names beyond are not kept.
+inline constexpr std::size_t run_nodes_max = 65536;
 
 struct Replay {
   AttemptId attempt;

@@ -31,9 +31,10 @@ struct Runs {
 };
 
 /// From so many runs on, what nodes say is only looked at around each: a folder with hundreds of
-/// jobs and months of kernel logs would take hundreds of times as long.
+/// jobs and months of kernel logs would take hundreds of times as long. A node that broke earlier
+/// has broken other runs since, and they say so.
 inline constexpr std::size_t runs_with_history_max = 16;
-inline constexpr Duration history_before = std::chrono::hours{24};
+inline constexpr Duration history_before = std::chrono::hours{1};
 inline constexpr Duration history_after = std::chrono::hours{1};
 
 /// Every event of a job's own file goes to one run; what nodes say (kernel logs, health reports)

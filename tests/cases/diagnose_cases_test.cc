@@ -14,6 +14,8 @@
 
 #include "base/text.h"
 #include "diagnose/diagnose.h"
+#include "diagnose/event_shares.h"
+#include "diagnose/name_hint.h"
 #include "diagnose/report.h"
 #include "tests/cases/detect_story.h"
 #include "tests/cases/json_schema.h"
@@ -49,9 +51,15 @@ std::vector<Diagnosis> diagnose_files(const std::vector<CaseFile>& files) {
   static Counters counters;
   static const LogDatabases databases(ShippedSignatures::get().catalog(), counters,
                                       ShippedSignatures::cache_folder());
-  Gatherer gatherer(databases, counters, read_at);
-  for (const CaseFile& file : files) {
+  EventShares shares;
+  Gatherer gatherer(databases, counters, shares, read_at);
+  std::vector<std::string> names;
+  for (const CaseFile& file : files) names.push_back(file.file.name);
+  const auto numbers = numbers_among_siblings(names);
+  for (CaseFile file : files) {
     TextReader reader(file.content);
+    const auto number = numbers.find(file.file.name);
+    if (number != numbers.end()) file.file.number_among_siblings = number->second;
     gatherer.read(file.file, reader);
   }
   return diagnose(ShippedSignatures::get().catalog(), gatherer.take(), read_at);
@@ -69,6 +77,8 @@ std::string outcome_of(const Diagnosis& diagnosis) {
 std::string all_text(const Diagnosis& diagnosis) {
   std::string text = diagnosis.explanation + "\n" + diagnosis.action + "\n" +
                      join(diagnosis.missing, "\n") + "\n" + join(diagnosis.commands, "\n") + "\n";
+  for (const TimelineEntry& entry : diagnosis.timeline)
+    text += to_text(entry.at) + " " + std::string(to_text(entry.role)) + " " + entry.what + "\n";
   for (const EvidenceLine& line : diagnosis.evidence)
     text += line.file + ":" + std::to_string(line.line) + " " + line.text + "\n";
   return text;

@@ -1,0 +1,229 @@
+#include "diagnose/training_watch.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/text.h"
+#include "detect/failure_case.h"
+#include "ingest/line_prefix.h"
+#include "ingest/line_time.h"
+#include "ingest/subject_of.h"
+#include "ingest/text_cursor.h"
+
+namespace faultline {
+namespace {
+
+constexpr std::size_t watched_max = 256;  // of one log
+constexpr std::size_t looked_bytes_max = 4096;
+/// How far back the step before the words is looked for.
+constexpr std::size_t before_bytes_max = std::size_t{64} << 10U;
+/// Words can be told of somewhat later than the lines behind them.
+constexpr std::size_t recent_bytes = 2 * before_bytes_max;
+/// Python holds back so much of what it prints to a file, and nothing of its traceback: steps from
+/// before the words come behind them when the process ends. 8 KiB up to 3.13; since then 128, and 8
+/// that are not encoded yet.
+constexpr std::uint64_t held_back_bytes = std::uint64_t{136} << 10U;
+
+std::optional<std::int64_t> number_at(std::string_view text) {
+  const auto end = std::min(text.find_first_not_of("0123456789"), text.size());
+  const bool fraction = end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1]);
+  return fraction ? std::nullopt : parse_number<std::int64_t>(text.substr(0, end));
+}
+
+/// The number behind "iter", "iterations", "step:", "global_step=": letters of the same word, then
+/// at most a few signs.
+std::optional<std::int64_t> number_behind(std::string_view word, std::string_view text) {
+  constexpr std::size_t signs_max = 12;
+  for (std::size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, at + word.size())) {
+    if (at > 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1]))) continue;
+    std::string_view rest = text.substr(at + word.size());
+    while (!rest.empty() && is_letter(rest.front())) rest.remove_prefix(1);
+    const auto digits = rest.find_first_not_of(" :=#[('\"");
+    if (digits == 0 || digits == std::string_view::npos || digits > signs_max) continue;
+    if (const auto number = number_at(rest.substr(digits))) return number;
+  }
+  return std::nullopt;
+}
+
+/// A progress bar: " 12%|#2        | 123/1000 [01:02<07:10, 2.0it/s]".
+std::optional<std::int64_t> number_in_bar(std::string_view text) {
+  const auto bar = text.find("| ");
+  if (bar == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = trim(text.substr(bar + 2));
+  const auto slash = rest.find('/'), clock = rest.find(" [");
+  if (slash == std::string_view::npos || clock == std::string_view::npos || slash > clock)
+    return std::nullopt;
+  return parse_number<std::int64_t>(rest.substr(0, slash));
+}
+
+/// Where the line that begins at `at` ends; find_first_of would call a function for each byte.
+std::size_t line_end(std::string_view text, std::size_t at = 0) {
+  const auto* const end = std::find_if(text.data() + at, text.data() + text.size(),
+                                       [](char c) { return c == '\n' || c == '\r'; });
+  const auto place = static_cast<std::size_t>(end - text.data());
+  return place == text.size() ? std::string_view::npos : place;
+}
+
+template <class Take>
+void each_line(std::string_view text, Take take) {
+  while (!text.empty()) {
+    const auto end = std::min(line_end(text), text.size());
+    take(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+std::int64_t last_step_in(std::string_view before) {
+  if (before.size() > before_bytes_max) {
+    before = before.substr(before.size() - before_bytes_max);
+    before.remove_prefix(std::min(line_end(before), before.size()));  // half a line
+  }
+  std::int64_t last = -1;
+  each_line(before, [&](std::string_view line) { last = counted_step(line).value_or(last); });
+  return last;
+}
+
+/// Counts steps of which each is further than the one before; the first beyond `from`.
+void count_step(std::int64_t step, std::int64_t from, std::int64_t& last, int& steps) {
+  if (step <= from || step == last) return;
+  steps = step > last ? steps + 1 : 1;
+  last = step;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> counted_step(std::string_view words) {
+  for (const std::string_view word : {"iter", "Iter", "step", "Step"}) {
+    if (const auto step = number_behind(word, words)) return step;
+  }
+  return number_in_bar(words);
+}
+
+bool TrainingWatch::says_hardware(const Event& event) const {
+  const auto line = unplaced_line(event, catalog_);
+  return line && faultline::says_hardware(*line);
+}
+
+/// The job comes down or begins anew: steps behind that are of other processes, perhaps elsewhere.
+bool TrainingWatch::ends_watch(const Event& event) const {
+  if (event.kind == EventKind::rank_started || event.signature == resumed_signature) return true;
+  const auto line = unplaced_line(event, catalog_);
+  return line && comes_with_the_end(*line);
+}
+
+std::vector<const Event*> TrainingWatch::marks_in(const std::vector<Event>& events) const {
+  std::vector<const Event*> marks;
+  for (const Event& event : events) {
+    if (says_hardware(event) || ends_watch(event)) marks.push_back(&event);
+  }
+  std::stable_sort(marks.begin(), marks.end(),
+                   [](const Event* a, const Event* b) { return a->raw.offset < b->raw.offset; });
+  return marks;
+}
+
+void TrainingWatch::take(const Event& event, std::string_view before) {
+  const std::uint64_t place = event.raw.offset;
+  if (!says_hardware(event)) {
+    std::erase_if(watched_, [&](const Said& said) { return said.event.raw.offset < place; });
+    return;
+  }
+  // What counts up without a step before the words may have done so before them.
+  const std::int64_t step = last_step_in(before);
+  if (step < 0 || watched_.size() >= watched_max) return;
+  watched_.emplace_back();
+  watched_.back().event = event;
+  watched_.back().last_step = step;
+  watched_.back().looked_until = place + 1;
+}
+
+std::vector<Event> TrainingWatch::feed(std::string_view bytes, std::uint64_t offset) {
+  std::vector<Event> events = log_->feed(bytes, offset);
+  const std::vector<const Event*> marks = marks_in(events);
+  if (watched_.empty() && marks.empty()) {
+    if (bytes.size() >= recent_bytes) recent_.clear();
+    recent_ += bytes.substr(bytes.size() - std::min(bytes.size(), recent_bytes));
+    recent_end_ = offset + bytes.size();
+    lines_until_ = recent_end_ - recent_.size() + recent_.find_last_of("\n\r") + 1;
+  } else {
+    recent_ += bytes;
+    recent_end_ = offset + bytes.size();
+    std::vector<Event> told = look_at_lines(marks);
+    std::move(told.begin(), told.end(), std::back_inserter(events));
+  }
+  if (recent_.size() > 2 * recent_bytes) recent_.erase(0, recent_.size() - recent_bytes);
+  return events;
+}
+
+std::vector<Event> TrainingWatch::look_at_lines(const std::vector<const Event*>& marks) {
+  std::vector<Event> told;
+  const std::string_view text = recent_;
+  const std::uint64_t begin = recent_end_ - text.size();
+  // A line can be told of when those behind it have been looked at.
+  std::uint64_t from = lines_until_;
+  if (!marks.empty()) from = std::min(from, marks.front()->raw.offset);
+  std::size_t at = std::max(from, begin) - begin;
+  auto mark = marks.begin();
+  for (std::size_t end = line_end(text, at); end != std::string_view::npos;
+       end = line_end(text, at)) {
+    for (; mark != marks.end() && (*mark)->raw.offset <= begin + at; ++mark)
+      take(**mark, text.substr(0, at));
+    if (!watched_.empty())
+      count({text.substr(at, std::min(end - at, looked_bytes_max)), begin + at}, told);
+    at = end + 1;
+  }
+  for (; mark != marks.end(); ++mark) take(**mark, text.substr(0, at));
+  lines_until_ = begin + at;
+  return told;
+}
+
+void TrainingWatch::count(const Line& line, std::vector<Event>& told) {
+  const LinePrefix prefix =
+      parse_job_prefix(line.text, JobLogHints{origin_.rank >= 0, origin_.nodes});
+  const auto step = counted_step(line.text.substr(prefix.body));
+  if (!step) return;
+  const Instant written = known(origin_.last_written) ? origin_.last_written : now_;
+  const Instant at = resolve_time(prefix.time_form, prefix.time, {written, {}, {}}).at;
+  const std::int32_t rank = rank_of({}, prefix, origin_);
+  std::erase_if(watched_, [&](Said& said) {
+    if (line.offset < said.looked_until) return false;
+    said.looked_until = line.offset + 1;
+    if (may_be_before(said, line, at)) {
+      said.last_step = std::max(said.last_step, *step);
+      return false;
+    }
+    const auto spoke = parse_number<std::int32_t>(said.event.field("rank"));
+    const bool own = rank < 0 || !spoke || rank == *spoke;
+    if (own) {
+      count_step(*step, said.last_step, said.own_step, said.own_steps);
+    } else {
+      count_step(*step, said.last_step, said.others_step, said.others_steps);
+    }
+    const bool goes_on =
+        said.own_steps >= steps_after_min || said.others_steps >= steps_of_others_min;
+    if (goes_on) told.push_back(sign_of_life(said, line, *step, at));
+    return goes_on;
+  });
+}
+
+/// Printed before the words, and written behind them.
+bool TrainingWatch::may_be_before(const Said& said, const Line& line, Instant at) {
+  if (known(at) && known(said.event.observed_at)) return at <= said.event.observed_at;
+  return line.offset - said.event.raw.offset <= held_back_bytes;
+}
+
+Event TrainingWatch::sign_of_life(const Said& said, const Line& line, std::int64_t step,
+                                  Instant at) const {
+  Event event = said.event;
+  event.signature = resumed_signature;
+  event.fields.emplace(went_on_field, std::to_string(step));
+  event.fields.emplace(went_on_after_field, said.event.id);
+  event.observed_at = at;
+  event.raw.offset = line.offset;
+  event.raw.text = printable(line.text, raw_text_bytes_max - 3);
+  event.id = make_event_id(event);
+  return event;
+}
+
+}  // namespace faultline

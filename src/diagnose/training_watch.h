@@ -1,0 +1,75 @@
+// Did the training go on after a rank spoke of broken hardware? Every clean log is full of lines
+// that count steps, so they are looked at only behind such words. Steps that go on there are told
+// as an event: a sign of life of whoever spoke, and the fault did not end the job.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/catalog.h"
+#include "diagnose/file_decoder.h"
+
+namespace faultline {
+
+/// So many steps, one further than the other, are no line that was on its way already.
+inline constexpr int steps_after_min = 3;
+/// Where another rank counts them: so far ahead of one that it waits for no rank runs.
+inline constexpr int steps_of_others_min = 10;
+
+/// The step that a line counts ("iteration 120/ 5000", "step: 7", "| 12/500 ["); nullopt if it does
+/// not.
+std::optional<std::int64_t> counted_step(std::string_view words);
+
+/// Around the decoder of a job's log.
+class TrainingWatch final : public FileDecoder {
+ public:
+  /// `catalog` must outlive it. `now` is when the log is read.
+  TrainingWatch(std::unique_ptr<FileDecoder> log, Origin origin, const Catalog& catalog,
+                Instant now)
+      : log_(std::move(log)), origin_(std::move(origin)), catalog_(catalog), now_(now) {}
+
+  std::vector<Event> feed(std::string_view bytes, std::uint64_t offset) override;
+  std::vector<Event> finish() override { return log_->finish(); }
+  [[nodiscard]] std::string_view document() const override { return log_->document(); }
+  [[nodiscard]] std::string trouble() const override { return log_->trouble(); }
+
+ private:
+  /// Words about broken hardware, and the steps behind them.
+  struct Said {
+    Event event;
+    std::int64_t last_step = -1;  // before it, as far as that is known
+    std::uint64_t looked_until = 0;
+    std::int64_t own_step = -1, others_step = -1;
+    int own_steps = 0, others_steps = 0;
+  };
+  struct Line {
+    std::string_view text;
+    std::uint64_t offset = 0;
+  };
+
+  /// The events among them at which a watch begins or ends, by place.
+  [[nodiscard]] std::vector<const Event*> marks_in(const std::vector<Event>& events) const;
+  /// Goes on behind the last line that was looked at.
+  std::vector<Event> look_at_lines(const std::vector<const Event*>& marks);
+  void take(const Event& event, std::string_view before);
+  void count(const Line& line, std::vector<Event>& told);
+  [[nodiscard]] static bool may_be_before(const Said& said, const Line& line, Instant at);
+  [[nodiscard]] bool says_hardware(const Event& event) const;
+  [[nodiscard]] bool ends_watch(const Event& event) const;
+  [[nodiscard]] Event sign_of_life(const Said& said, const Line& line, std::int64_t step,
+                                   Instant at) const;
+
+  std::unique_ptr<FileDecoder> log_;
+  Origin origin_;
+  const Catalog& catalog_;
+  Instant now_;
+  std::vector<Said> watched_;
+  std::string recent_;             // the last bytes of the log, so that no verdict depends on
+  std::uint64_t recent_end_ = 0;   // where a read ended
+  std::uint64_t lines_until_ = 0;  // the first line without an end, or not yet looked at
+};
+
+}  // namespace faultline
