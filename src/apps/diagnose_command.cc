@@ -27,14 +27,15 @@ constexpr std::size_t threads_max = 16;
 constexpr int exit_attributed = 1;
 constexpr int exit_undecided = 3;
 constexpr std::size_t report_columns_max = 120;
+constexpr std::size_t report_columns_min = 40;  // a time and its label
 
 ReportStyle style_of_terminal() {
+  if (isatty(STDOUT_FILENO) == 0) return {.width = 0};  // whoever reads it looks for whole lines
   ReportStyle style;
-  if (isatty(STDOUT_FILENO) == 0) return style;
   style.colour = std::getenv("NO_COLOR") == nullptr;
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 40)
-    style.width = std::min<std::size_t>(size.ws_col, report_columns_max);
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    style.width = std::clamp<std::size_t>(size.ws_col, report_columns_min, report_columns_max);
   return style;
 }
 
@@ -94,7 +95,8 @@ CLI::App* add_diagnose_command(CLI::App& app, DiagnoseOptions& options) {
   command->add_option("--html", options.html, "Also write a page with the time line to this file");
   command->add_option(
       "--explain", options.explain,
-      "Only say what a rule, cause or signature means; 'rules' and 'causes' are all");
+      "Only say what a rule, cause, signature or public case means; 'rules', 'causes' and 'cases' "
+      "are all");
   command->add_option("--catalog", options.catalog, catalog_help);
   command->add_flag("--json", options.json, "Print JSON");
   expect_folders(*command, {"--catalog"});

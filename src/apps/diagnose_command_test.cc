@@ -150,6 +150,13 @@ TEST_F(DiagnoseCommandTest, APageIsWrittenAgainBehindItsLinkAndNeverRead) {
 TEST_F(DiagnoseCommandTest, ExplainsAndSaysWhatItDoesNotKnow) {
   options_.explain = "stuck_operation";
   EXPECT_EQ(run({}), 0);
+  for (const char* id : {"gpu.fell_off_bus", "xid.79", "GT-043", "cases"}) {
+    options_.explain = id;
+    EXPECT_EQ(run({}), 0) << id;
+    EXPECT_NE(out_.find(id == std::string("cases") ? "GT-044" : id), std::string::npos) << out_;
+  }
+  options_.explain = "GT-999";
+  EXPECT_EQ(run({}), 2);
   options_.explain = "no_such_rule";
   EXPECT_EQ(run({}), 2);
   EXPECT_TRUE(said("--explain rules")) << err_;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/contains.h"
 #include "base/nearest.h"
 #include "base/text.h"
 
@@ -32,6 +33,17 @@ std::string cause_text(const Cause& cause, const Catalog& catalog) {
   return text + "\n";
 }
 
+std::string public_case_text(const PublicCase& told, const Catalog& catalog) {
+  std::vector<std::string> causes;
+  for (const Cause& cause : catalog.causes()) {
+    if (contains(cause.cases, told.id)) causes.push_back(cause.id);
+  }
+  std::string text = heading(told.id, told.title) + "Public case, told by " + told.by + ".";
+  if (!causes.empty()) text += " Causes like it: " + join(causes, ", ") + ".";
+  if (!told.link.empty()) text += "\n\nSource: " + told.link;
+  return text + "\n";
+}
+
 std::string signature_text(const Signature& signature) {
   return heading(signature.id, "A line of layer " + std::string(to_text(signature.layer)) +
                                    " that means " + signature.cause) +
@@ -56,16 +68,22 @@ Result<std::string> explain(const Catalog& catalog, const std::string& name) {
     return all_of("Causes", catalog.causes(),
                   [&](const Cause& cause) { return cause_text(cause, catalog); });
   }
+  if (name == "cases") {
+    return all_of("Public cases", catalog.public_cases(),
+                  [&](const PublicCase& told) { return public_case_text(told, catalog); });
+  }
   if (const RuleText* rule = catalog.rule(name)) return rule_text(*rule);
   if (const Cause* cause = catalog.cause(name)) return cause_text(*cause, catalog);
   if (const Signature* signature = catalog.signature(name)) return signature_text(*signature);
-  std::vector<std::string> known{"rules", "causes"};
+  if (const PublicCase* told = catalog.public_case(name)) return public_case_text(*told, catalog);
+  std::vector<std::string> known{"rules", "causes", "cases"};
   for (const RuleText& rule : catalog.rules()) known.push_back(rule.id);
   for (const Cause& cause : catalog.causes()) known.push_back(cause.id);
   for (const Signature& signature : catalog.signatures()) known.push_back(signature.id);
-  return Error{ErrorCode::not_found, "no rule, cause or signature '" + printable(name, 80) + "'" +
-                                         did_you_mean(name, known) +
-                                         "; --explain rules and --explain causes list them"};
+  for (const PublicCase& told : catalog.public_cases()) known.push_back(told.id);
+  return Error{ErrorCode::not_found, "no rule, cause, signature or public case '" +
+                                         printable(name, 80) + "'" + did_you_mean(name, known) +
+                                         "; --explain rules, causes and cases list them"};
 }
 
 }  // namespace faultline

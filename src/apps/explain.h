@@ -1,5 +1,5 @@
-// What the catalog says of a rule, a cause or a signature, as Markdown: for `diagnose --explain`
-// and for docs/reference.
+// What the catalog says of a rule, a cause, a signature or a public case, as Markdown: for
+// `diagnose --explain` and for docs/reference.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace faultline {
 
-/// `name`: an id, or "rules" and "causes" for all of them. Errors: not_found, with what was
-/// probably meant.
+/// `name`: an id, or "rules", "causes" and "cases" for all of them. Errors: not_found, with what
+/// was probably meant.
 Result<std::string> explain(const Catalog& catalog, const std::string& name);
 
 }  // namespace faultline

@@ -60,6 +60,8 @@ Result<Catalog> Catalog::load(const fs::path& folder) {
   std::error_code unreadable;
   if (fs::exists(folder / "rules", unreadable))
     FAULTLINE_TRY(add_folder(parser, folder / "rules", &CatalogParser::add_rules));
+  if (fs::exists(folder / "cases", unreadable))
+    FAULTLINE_TRY(add_folder(parser, folder / "cases", &CatalogParser::add_public_cases));
   FAULTLINE_TRY(add_folder(parser, folder / "policies", &CatalogParser::add_policies));
   return parser.finish();
 }
@@ -71,6 +73,10 @@ const Signature* Catalog::signature(std::string_view id) const {
 }
 
 const RuleText* Catalog::rule(std::string_view id) const { return find_by_id(rules_, id); }
+
+const PublicCase* Catalog::public_case(std::string_view id) const {
+  return find_by_id(public_cases_, id);
+}
 
 std::string Catalog::fingerprint() const {
   StableHash hash;

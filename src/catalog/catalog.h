@@ -59,6 +59,14 @@ struct RuleText {
   std::string source;
 };
 
+/// A failure that others have made public, to compare with.
+struct PublicCase {
+  std::string id;     // "GT-004", as causes name it
+  std::string title;  // one line
+  std::string by;     // who told of it, and when
+  std::string link;   // https://...; "" where there is no page of it
+};
+
 /// Maps a cause or a remedy to what faultline proposes. A rule with a cause beats one with a
 /// remedy.
 struct PolicyRule {
@@ -97,20 +105,24 @@ struct PolicyBook {
 
 class Catalog {
  public:
-  /// Reads causes/, signatures/, policies/ and, where it is there, rules/ below `folder`. Any error
-  /// refuses the whole catalog, with file and line.
+  /// Reads causes/, signatures/, policies/ and, where they are there, rules/ and cases/ below
+  /// `folder`. Any error refuses the whole catalog, with file and line.
   static Result<Catalog> load(const std::filesystem::path& folder);
 
   /// nullptr if there is none.
   [[nodiscard]] const Cause* cause(std::string_view id) const;
   [[nodiscard]] const Signature* signature(std::string_view id) const;
   [[nodiscard]] const RuleText* rule(std::string_view id) const;
+  [[nodiscard]] const PublicCase* public_case(std::string_view id) const;
 
   [[nodiscard]] const std::vector<Signature>& signatures() const {
     return signatures_;
   }                                                                            // ordered by id
   [[nodiscard]] const std::vector<RuleText>& rules() const { return rules_; }  // ordered by id
   [[nodiscard]] const std::vector<Cause>& causes() const { return causes_; }   // ordered by id
+  [[nodiscard]] const std::vector<PublicCase>& public_cases() const {
+    return public_cases_;
+  }  // ordered by id
   [[nodiscard]] const PolicyBook& policy() const { return policy_; }
 
   /// Changes with any signature's id, pattern or layer: the key of the compiled database's cache.
@@ -121,6 +133,7 @@ class Catalog {
   std::vector<Cause> causes_;
   std::vector<Signature> signatures_;
   std::vector<RuleText> rules_;
+  std::vector<PublicCase> public_cases_;
   PolicyBook policy_;
 };
 

@@ -44,6 +44,12 @@ bool valid_signature_id(std::string_view id) {
   return !id.empty() && id.size() <= id_bytes_max && made_of(id, "._-");
 }
 
+/// "GT-004". Its letters are large, so that no rule, cause or signature has the same id.
+bool valid_case_id(std::string_view id) {
+  return !id.empty() && id.size() <= id_bytes_max && id[0] >= 'A' && id[0] <= 'Z' &&
+         made_of(to_lower(id), "-");
+}
+
 bool valid_capture(std::string_view name) {
   return !name.empty() && name.size() <= id_bytes_max && name[0] >= 'a' && name[0] <= 'z' &&
          made_of(name, "_");
@@ -195,6 +201,29 @@ Result<RuleText> parse_rule_text(const toml::table& table, const std::string& fi
   return rule;
 }
 
+/// A terminal makes a link of it, and a page a reference: neither may be made to run anything.
+bool valid_link(std::string_view link) {
+  return link.starts_with("https://") && std::all_of(link.begin(), link.end(), [](char c) {
+           return c > ' ' && c < '\x7F' && c != '"' && c != '<' && c != '>';
+         });
+}
+
+Result<PublicCase> parse_public_case(const toml::table& table, const std::string& file) {
+  TableReader reader(table, file);
+  PublicCase told;
+  told.id = reader.text("id");
+  told.title = reader.text("title");
+  told.by = reader.text("by");
+  told.link = reader.text_or("link", "");
+  if (!valid_case_id(told.id)) reader.fail("id", "'id' must be of A-Z, 0-9 and '-'");
+  if (told.title.empty() || told.title.find('\n') != std::string::npos)
+    reader.fail("title", "'title' must be one line");
+  if (reader.has("link") && !valid_link(told.link))
+    reader.fail("link", "'link' must be an https:// address");
+  FAULTLINE_TRY(reader.finish());
+  return told;
+}
+
 Error unknown_name(const std::string& place, std::string_view what, const std::string& name) {
   return {ErrorCode::invalid_argument,
           place + ": no " + std::string(what) + " '" + printable(name, id_bytes_max) + "'"};
@@ -244,6 +273,18 @@ Status CatalogParser::add_rules(std::string_view text, const std::string& file) 
   });
 }
 
+Status CatalogParser::add_public_cases(std::string_view text, const std::string& file) {
+  const auto document = parse_toml(text, file);
+  if (!document.ok()) return document.error();
+  return for_each_table(*document, file, "case", {}, [&](const toml::table& table) -> Status {
+    auto told = parse_public_case(table, file);
+    if (!told.ok()) return told.error();
+    FAULTLINE_TRY(claim(public_case_places_, told->id, place_of(table, file)));
+    catalog_.public_cases_.push_back(std::move(told).value());
+    return ok_status();
+  });
+}
+
 Status CatalogParser::add_policies(std::string_view text, const std::string& file) {
   const auto document = parse_toml(text, file);
   if (!document.ok()) return document.error();
@@ -283,7 +324,14 @@ Result<Catalog> CatalogParser::finish() {
       return unknown_name(rule_places_.find(policy_rule_key(rule))->second, "cause", rule.cause);
     }
   }
+  for (const auto& cause : catalog_.causes_) {
+    for (const auto& told : cause.cases) {
+      if (!public_case_places_.empty() && !public_case_places_.contains(told))
+        return unknown_name(cause_places_.find(cause.id)->second, "public case", told);
+    }
+  }
   sort_by_id(catalog_.causes_);
+  sort_by_id(catalog_.public_cases_);
   sort_by_id(catalog_.signatures_);
   sort_by_id(catalog_.rules_);
   return std::move(catalog_);

@@ -19,10 +19,11 @@ class CatalogParser {
   Status add_causes(std::string_view text, const std::string& file);
   Status add_signatures(std::string_view text, const std::string& file);
   Status add_rules(std::string_view text, const std::string& file);
+  Status add_public_cases(std::string_view text, const std::string& file);
   Status add_policies(std::string_view text, const std::string& file);
 
   /// What only the whole shows: causes that signatures and rules name, signatures that `clears`
-  /// names. Call once.
+  /// names, public cases that causes name where any were added. Call once.
   Result<Catalog> finish();
 
  private:
@@ -30,6 +31,7 @@ class CatalogParser {
   std::map<std::string, std::string, std::less<>> cause_places_;  // id -> "file:line"
   std::map<std::string, std::string, std::less<>> signature_places_;
   std::map<std::string, std::string, std::less<>> rule_text_places_;
+  std::map<std::string, std::string, std::less<>> public_case_places_;
   std::map<std::string, std::string, std::less<>> rule_places_;  // "cause x" or "remedy x"
   std::string limits_place_;
 };

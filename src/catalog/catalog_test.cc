@@ -87,6 +87,30 @@ TEST(Catalog, ReadsEveryKey) {
   EXPECT_EQ(catalog->cause(""), nullptr);
 }
 
+TEST(Catalog, PublicCasesAreKnownByTheirIds) {
+  constexpr std::string_view told = R"(
+[[case]]
+id    = "GT-1"
+title = "A GPU that was gone"
+by    = "Somebody, 2021"
+link  = "https://example.org/told"
+)";
+  const auto load = [&](std::string_view cases) -> std::string {
+    CatalogParser parser;
+    EXPECT_TRUE(parser.add_causes(cause_text, "c.toml").ok());
+    if (const auto status = parser.add_public_cases(cases, "p.toml"); !status.ok())
+      return status.error().message;
+    const auto catalog = parser.finish();
+    return catalog.ok() ? catalog->public_case("GT-1")->title : catalog.error().message;
+  };
+  EXPECT_EQ(load(told), "A GPU that was gone");
+  EXPECT_NE(load(with(told, "id", "id = \"GT-2\"")).find("c.toml:2: no public case 'GT-1'"),
+            std::string::npos);
+  EXPECT_NE(load(with(told, "id", "id = \"xid.79\"")).find("'id' must be"), std::string::npos);
+  EXPECT_NE(load(with(told, "link", "link = \"javascript:x\"")).find("'link' must be"),
+            std::string::npos);
+}
+
 struct Refused {
   const char* name;
   std::string causes;

@@ -292,7 +292,10 @@ void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Replay& rep
   diagnosis.cause_class =
       diagnosis.status == DiagnosisStatus::undecided ? CauseClass::unknown : cause->cause_class;
   diagnosis.summary = cause->summary;
-  diagnosis.cases = cause->cases;
+  for (const std::string& id : cause->cases) {
+    const PublicCase* told = catalog.public_case(id);
+    diagnosis.cases.push_back(told == nullptr ? PublicCase{id, {}, {}, {}} : *told);
+  }
   const Advice advice = advise(
       verdict, *cause, {manager, rebooted_since(verdict, replay), frame_of(verdict, replay)});
   diagnosis.evict = advice.evict;

@@ -8,6 +8,7 @@
 
 #include "base/enum_text.h"
 #include "base/time.h"
+#include "catalog/catalog.h"
 #include "model/cause.h"
 #include "model/event.h"
 #include "model/subject.h"
@@ -64,7 +65,7 @@ struct Diagnosis {
   std::vector<std::string> missing;   // what would settle it or make it surer
   std::vector<EvidenceLine> evidence;
   std::vector<TimelineEntry> timeline;
-  std::vector<std::string> cases;      // ids of public incidents
+  std::vector<PublicCase> cases;       // public incidents like it
   std::vector<std::string> also_seen;  // other findings, one line each
 };
 

@@ -31,6 +31,9 @@ std::string report_html(const std::vector<Diagnosis>& diagnoses,
 /// How a page begins: what overwrites a file may know one of ours by it.
 inline constexpr std::string_view page_head = "<!doctype html>\n<!-- faultline diagnosis -->\n";
 
+/// "GT-004: An ECC error that ... (BigScience, 2021)", as far as the catalog knows it.
+std::string case_words(const PublicCase& told);
+
 /// "rank 2 on n3", "GPU 0000:3b:00.0 of n3", "node n3", "job 77": a subject in words.
 std::string subject_words(const Subject& subject);
 

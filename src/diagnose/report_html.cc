@@ -176,6 +176,17 @@ std::string evidence_table(const Diagnosis& diagnosis) {
   return element("h2", "Evidence") + element("table", rows);
 }
 
+std::string public_cases(const Diagnosis& diagnosis) {
+  if (diagnosis.cases.empty()) return {};
+  std::string items;
+  for (const PublicCase& told : diagnosis.cases) {
+    const std::string words = escaped(case_words(told));
+    const std::string open = "<a rel=\"noreferrer\" href=\"" + escaped(told.link) + "\">";
+    items += element("li", told.link.empty() ? words : open + words + "</a>");
+  }
+  return element("h2", "Similar public cases") + element("ul", items);
+}
+
 std::string article(const Diagnosis& diagnosis) {
   std::string inner = element("h1", escaped(headline(diagnosis))) + facts(diagnosis);
   if (!diagnosis.explanation.empty()) inner += element("p", escaped(diagnosis.explanation));
@@ -183,7 +194,7 @@ std::string article(const Diagnosis& diagnosis) {
   if (!diagnosis.timeline.empty())
     inner += element("h2", "Time line") + element("div", TimelineFigure(diagnosis).svg(), "figure");
   inner += evidence_table(diagnosis) + list_of("Also seen", diagnosis.also_seen) +
-           list_of("Similar public cases", diagnosis.cases);
+           public_cases(diagnosis);
   return "<article class=\"" + std::string(to_text(diagnosis.status)) + "\">\n" + inner +
          "</article>\n";
 }

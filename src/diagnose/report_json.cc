@@ -65,11 +65,12 @@ json diagnosis_json(const Diagnosis& diagnosis) {
                  {"missing", diagnosis.missing},
                  {"evidence", json::array()},
                  {"timeline", json::array()},
-                 {"cases", diagnosis.cases},
+                 {"cases", json::array()},
                  {"also_seen", diagnosis.also_seen}};
   if (diagnosis.status == DiagnosisStatus::nothing_wrong) object["class"] = nullptr;
   for (const Subject& subject : diagnosis.subjects)
     object["subjects"].push_back(subject_json(subject));
+  for (const PublicCase& told : diagnosis.cases) object["cases"].push_back(told.id);
   for (const EvidenceLine& line : diagnosis.evidence)
     object["evidence"].push_back(evidence_json(line));
   for (const TimelineEntry& entry : diagnosis.timeline)

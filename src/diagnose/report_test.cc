@@ -52,8 +52,28 @@ std::string text_of(const Diagnosis& diagnosis) {
   return report_text(diagnosis, {.width = 60, .colour = false});
 }
 
+std::string unwrapped(const Diagnosis& diagnosis) {
+  return report_text(diagnosis, {.width = 0, .colour = false});
+}
+
+std::size_t longest_line(const std::string& text) {
+  std::size_t longest = 0;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    longest = std::max(longest, end - at);
+  }
+  return longest;
+}
+
+/// A word has up to `bytes`, so that what can be wrapped has to be.
+std::string words(std::size_t bytes) {
+  std::string text;
+  while (text.size() < bytes) text += "word ";
+  return text + "end";
+}
+
 TEST(ReportText, SaysWhatWhereHowItIsKnownAndWhatToDo) {
-  const std::string text = text_of(ecc_on_n3());
+  const std::string text = unwrapped(ecc_on_n3());
   EXPECT_EQ(text.substr(0, text.find('\n')),
             "GPU memory error that ECC could not correct: GPU 0000:3b:00.0 on n3");
   for (const char* part :
@@ -65,22 +85,67 @@ TEST(ReportText, SaysWhatWhereHowItIsKnownAndWhatToDo) {
 TEST(ReportText, SaysAtLeastWhereNotAllWereKept) {
   Diagnosis diagnosis = ecc_on_n3();
   diagnosis.timeline.back().at_least = true;
-  EXPECT_NE(text_of(diagnosis).find("and at least 30 more like it"), std::string::npos);
+  EXPECT_NE(unwrapped(diagnosis).find("and at least 30 more like it"), std::string::npos);
 }
 
 TEST(ReportText, WrapsSentencesAndNeverCommands) {
   Diagnosis diagnosis = ecc_on_n3();
   diagnosis.explanation = "word word word word word word word word word word word word word word";
-  std::size_t longest = 0;
   const std::string text = text_of(diagnosis);
   const auto why = text.find("why");
   const std::string sentence = text.substr(why, text.find("\n\n", why) - why);
-  for (std::size_t at = 0, end = 0; at < sentence.size(); at = end + 1) {
-    end = std::min(sentence.find('\n', at), sentence.size());
-    longest = std::max(longest, end - at);
+  EXPECT_LE(longest_line(sentence), 60U);
+  EXPECT_GT(longest_line(sentence), 50U);
+}
+
+TEST(ReportText, OnANarrowTerminalNothingIsWiderThanIt) {
+  Diagnosis diagnosis = ecc_on_n3();
+  diagnosis.commands.clear();
+  diagnosis.summary = diagnosis.explanation = diagnosis.action = words(200);
+  diagnosis.timeline.front().what = words(100);
+  diagnosis.evidence.front().text = words(300);
+  diagnosis.missing = diagnosis.also_seen = {words(100)};
+  for (const std::size_t width : {40U, 80U}) {
+    const std::string text = report_text(diagnosis, {.width = width, .colour = false});
+    EXPECT_LE(longest_line(text), width + 2) << text;  // an ellipsis has three bytes
+    EXPECT_NE(text.find("…"), std::string::npos) << text;
   }
-  EXPECT_LE(longest, 60U);
-  EXPECT_GT(longest, 50U);
+}
+
+TEST(ReportText, ALineThatFitsIsQuotedInFullAndOneThatDoesNotEndsWithAnEllipsis) {
+  Diagnosis diagnosis = ecc_on_n3();
+  const std::size_t room = (60 - 13) * 3;
+  diagnosis.evidence.front().text = std::string(room - 1, 'x') + "Z";
+  EXPECT_NE(text_of(diagnosis).find("xZ\n"), std::string::npos);
+  EXPECT_EQ(text_of(diagnosis).find("…"), std::string::npos);
+  diagnosis.evidence.front().text = std::string(room - 1, 'x') + "ZZ";
+  EXPECT_NE(text_of(diagnosis).find("x…\n"), std::string::npos);
+}
+
+TEST(ReportText, WithoutAWidthNothingIsWrappedOrCut) {
+  Diagnosis diagnosis = ecc_on_n3();
+  diagnosis.explanation = words(500);
+  diagnosis.evidence.front().text = words(1000);
+  const std::string text = unwrapped(diagnosis);
+  EXPECT_NE(text.find(words(500) + "\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(words(1000) + "\n"), std::string::npos) << text;
+}
+
+TEST(ReportText, NamesPublicCasesWithTheirTitlesAndLinks) {
+  Diagnosis diagnosis = ecc_on_n3();
+  diagnosis.cases = {{"GT-4", "A bad GPU", "Somebody, 2021", "https://example.org/a"},
+                     {"GT-5", "Another", "Nobody", ""},
+                     {"GT-6", "", "", ""}};
+  const std::string text = unwrapped(diagnosis);
+  EXPECT_NE(text.find("like       GT-4: A bad GPU (Somebody, 2021), https://example.org/a\n"
+                      "           GT-5: Another (Nobody)\n"
+                      "           GT-6\n"),
+            std::string::npos)
+      << text;
+  const std::string page = report_html({diagnosis}, {});
+  EXPECT_NE(page.find("href=\"https://example.org/a\">GT-4: A bad GPU"), std::string::npos);
+  EXPECT_NE(page.find("<li>GT-5: Another (Nobody)</li>"), std::string::npos);
+  EXPECT_EQ(report_json({diagnosis}, {})["cases"], json({"GT-4", "GT-5", "GT-6"}));
 }
 
 TEST(ReportText, ATerminalObeysNothingThatStandsInALog) {

@@ -8,7 +8,9 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t label_columns = 11;
-constexpr std::size_t evidence_text_bytes = 240;
+constexpr std::size_t hang_columns = 2;
+/// Who wants all of a log's line goes to its place.
+constexpr std::size_t quoted_rows_max = 3;
 constexpr std::size_t line_bytes_max = 16384;
 constexpr std::size_t evidence_shown_max = 6;
 
@@ -19,24 +21,65 @@ std::size_t columns(std::string_view text) {
   }));
 }
 
+/// The first `most` columns of valid UTF-8, of which the last is an ellipsis where there are more.
+std::string first_columns(std::string_view text, std::size_t most) {
+  if (columns(text) <= most) return std::string(text);
+  std::size_t bytes = 0;
+  for (std::size_t seen = 0; bytes < text.size(); ++bytes) {
+    const bool begins = (static_cast<unsigned char>(text[bytes]) & 0xC0U) != 0x80U;
+    if (begins && ++seen >= most) break;
+  }
+  return std::string(text.substr(0, bytes)) + "…";
+}
+
 class Page {
  public:
   explicit Page(const ReportStyle& style) : style_(style) {}
 
-  /// A label, and text wrapped beside it.
-  void row(std::string_view label, std::string_view raw) {
-    const std::string text = clean(raw);
+  /// A label, and text wrapped beside it; its later lines stand `hang` columns further in.
+  void row(std::string_view label, std::string_view text, std::size_t hang = 0) {
+    add_wrapped(labelled(label), clean(text), label_columns + hang);
+  }
+  /// Of a log's line as much as is good to read here. In full where nothing is wrapped: there a
+  /// program reads it.
+  void quote(std::string_view line) {
+    const std::string text = clean(trim(line.substr(0, line.find('\n'))));
+    const std::size_t room =
+        std::max(style_.width, 2 * label_columns) - label_columns - hang_columns;
+    row("", "  " + (style_.width == 0 ? text : first_columns(text, room * quoted_rows_max)),
+        hang_columns);
+  }
+  /// A line that is pasted or looked up: never wrapped.
+  void verbatim(std::string_view label, std::string_view text) {
+    text_ += labelled(label) + clean(text) + "\n";
+  }
+  void headline(std::string_view text, const char* colour) {
+    if (style_.colour) text_ += std::string("\033[") + colour + "m";
+    add_wrapped("", clean(text), 2);
+    if (style_.colour) text_.insert(text_.size() - 1, "\033[0m");
+  }
+  void gap() { text_ += "\n"; }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  /// A terminal obeys what stands in a log, if it is let.
+  static std::string clean(std::string_view text) { return printable(text, line_bytes_max); }
+
+  static std::string labelled(std::string_view label) {
     std::string line(label);
     line.resize(std::max(line.size() + 1, label_columns), ' ');
-    const std::string indent(label_columns, ' ');
+    return line;
+  }
+
+  void add_wrapped(std::string line, std::string_view text, std::size_t indent) {
     std::size_t used = line.size();
     bool first = true;
     for (const std::string_view word : split(text, ' ')) {
       const bool full = style_.width > 0 && !first && used + 1 + columns(word) > style_.width;
       if (full) {
         text_ += line + "\n";
-        line = indent;
-        used = indent.size();
+        line.assign(indent, ' ');
+        used = indent;
         first = true;
       }
       if (!first) line += ' ';
@@ -46,22 +89,6 @@ class Page {
     }
     text_ += line + "\n";
   }
-  /// A line that is pasted or looked up: never wrapped.
-  void verbatim(std::string_view label, std::string_view text) {
-    std::string line(label);
-    line.resize(std::max(line.size() + 1, label_columns), ' ');
-    text_ += line + clean(text) + "\n";
-  }
-  void headline(std::string_view text, const char* colour) {
-    text_ += style_.colour ? std::string("\033[") + colour + "m" + clean(text) + "\033[0m\n"
-                           : clean(text) + "\n";
-  }
-  void gap() { text_ += "\n"; }
-  [[nodiscard]] std::string take() { return std::move(text_); }
-
- private:
-  /// A terminal obeys what stands in a log, if it is let.
-  static std::string clean(std::string_view text) { return printable(text, line_bytes_max); }
 
   const ReportStyle& style_;
   std::string text_;
@@ -73,11 +100,6 @@ constexpr const char* bold_green = "1;32";
 
 std::string percent(double share) {
   return std::to_string(static_cast<int>(share * 100 + 0.5)) + " %";
-}
-
-std::string cut(std::string_view text) {
-  const auto end = text.find('\n');
-  return printable(trim(text.substr(0, end)), evidence_text_bytes);
 }
 
 void add_headline(Page& page, const Diagnosis& diagnosis) {
@@ -125,7 +147,7 @@ void add_evidence(Page& page, const Diagnosis& diagnosis) {
       return;
     }
     page.verbatim(label, line.file + (line.line == 0 ? "" : ":" + std::to_string(line.line)));
-    if (!line.text.empty()) page.verbatim("", "  " + cut(line.text));
+    if (!line.text.empty()) page.quote(line.text);
     label = "";
   }
 }
@@ -143,8 +165,10 @@ void add_timeline(Page& page, const Diagnosis& diagnosis) {
     const std::string_view mark = entry.role == TimelineRole::first_cause   ? "FIRST "
                                   : entry.role == TimelineRole::consequence ? "then  "
                                                                             : "      ";
-    page.verbatim(label, at + "  " + std::string(mark) + subject_words(entry.subject) + ": " +
-                             entry.what + "  [" + entry.place + "]" + more);
+    page.row(label,
+             at + "  " + std::string(mark) + subject_words(entry.subject) + ": " + entry.what +
+                 "  [" + entry.place + "]" + more,
+             hang_columns);
     label = "";
   }
 }
@@ -156,7 +180,20 @@ void add_list(Page& page, std::string_view label, const std::vector<std::string>
   }
 }
 
+void add_cases(Page& page, const Diagnosis& diagnosis) {
+  std::string_view label = "like";
+  for (const PublicCase& told : diagnosis.cases) {
+    page.row(label, case_words(told) + (told.link.empty() ? "" : ", " + told.link));
+    label = "";
+  }
+}
+
 }  // namespace
+
+std::string case_words(const PublicCase& told) {
+  if (told.title.empty()) return told.id;
+  return told.id + ": " + told.title + " (" + told.by + ")";
+}
 
 std::string subject_words(const Subject& subject) {
   const std::string on = subject.node.empty() ? "" : " on " + node_words(subject.node);
@@ -197,7 +234,7 @@ std::string report_text(const Diagnosis& diagnosis, const ReportStyle& style) {
   add_timeline(page, diagnosis);
   if (!diagnosis.also_seen.empty()) page.gap();
   add_list(page, "also seen", diagnosis.also_seen);
-  if (!diagnosis.cases.empty()) page.row("like", join(diagnosis.cases, ", "));
+  add_cases(page, diagnosis);
   return page.take();
 }
 
