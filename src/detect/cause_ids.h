@@ -48,6 +48,10 @@ inline constexpr std::string_view teardown = "software.teardown";
 inline constexpr std::string_view device_assert = "software.device_assert";
 inline constexpr std::string_view missing_file = "software.missing_file";
 inline constexpr std::string_view gpu_out_of_memory = "env.gpu_out_of_memory";
+inline constexpr std::string_view driver_mismatch = "env.driver_mismatch";
+inline constexpr std::string_view driver_setup = "env.driver_setup";
+inline constexpr std::string_view library_mismatch = "env.library_mismatch";
+inline constexpr std::string_view container_start = "env.container_start";
 inline constexpr std::string_view gpu_access_lost = "env.gpu_access_lost";
 inline constexpr std::string_view out_of_memory_host = "env.out_of_memory_host";
 inline constexpr std::string_view out_of_memory_cgroup = "env.out_of_memory_cgroup";
@@ -106,6 +110,10 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              device_assert,
                                                              missing_file,
                                                              gpu_unavailable,
+                                                             driver_mismatch,
+                                                             driver_setup,
+                                                             library_mismatch,
+                                                             container_start,
                                                              gpu_access_lost,
                                                              gpu_out_of_memory,
                                                              out_of_memory_host,

@@ -134,6 +134,17 @@ bool comes_with_the_end(const JobLine& line) {
   return contains(causes, line.cause->id);
 }
 
+bool is_order(const JobLine& line) {
+  static constexpr std::array causes = {cause_id::time_limit, cause_id::preempted,
+                                        cause_id::cancelled};
+  return contains(causes, line.cause->id);
+}
+
+bool is_order(AttemptState state) {
+  return state == AttemptState::timeout || state == AttemptState::preempted ||
+         state == AttemptState::cancelled;
+}
+
 bool lies_outside_node(const Cause& cause) {
   return blames_no_node(cause) || cause.cause_class == CauseClass::storage;
 }

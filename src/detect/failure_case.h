@@ -59,6 +59,8 @@ struct FailureCase {
   const OperationBoard& operations;  // what its ranks' traces say; empty without any
   /// When a rank was started last, or the training went on from a checkpoint.
   Instant restarted_at = Instant::min();
+  /// When the last step was counted of a job that an order from outside ended long after it.
+  std::optional<Instant> stood_still_since{};
 
   [[nodiscard]] bool hears(std::string_view node) const;
   /// "" if there are none, or several.
@@ -122,6 +124,8 @@ inline constexpr std::string_view resumed_signature = "training.resumed";
 inline constexpr std::string_view went_on_field = "went_on_at_step";
 /// Of the same line, the id of the event with those words: no others were outlived by it.
 inline constexpr std::string_view went_on_after_field = "went_on_after";
+/// Of such a line, when the last step of its log was counted, in microseconds since 1970.
+inline constexpr std::string_view last_step_field = "last_step_us";
 /// A rank says itself that its collective timed out.
 inline constexpr std::string_view collective_timeout_signature = "c10d.timeout";
 /// Any exception that no other signature knows.
@@ -153,6 +157,13 @@ bool failed_by_program(const std::vector<JobLine>& lines);
 /// True if the job met an error of its own: failed jobs are cancelled or requeued afterwards, by
 /// their scheduler, their user or ourselves.
 bool failed_by_itself(const FailureCase& failure);
+/// True for a launcher's word about a lost daemon that stands behind an error of the program or
+/// behind the scheduler's order: whatever takes a job down takes its daemons down as well.
+bool lost_after_end(const JobLine& lost, const FailureCase& failure);
+/// True for words by which a scheduler or a person ends a job, whatever it was doing.
+bool is_order(const JobLine& line);
+/// The same of the state in which a job ended.
+bool is_order(AttemptState state);
 /// Rank, node or attempt: the narrowest that is known.
 Subject place_of(const JobLine& line, const FailureCase& failure);
 /// "rank 3 on n2", "n2", "an unnamed rank".

@@ -41,13 +41,20 @@ std::string host_in(const Event& event) {
   return names.ok() && names.value().size() == 1 ? names.value().front() : std::string{};
 }
 
-/// The only node that was heard of is a good guess, and no ground to take it out of service.
-bool is_only_node(const AttemptRecord& attempt, const JobLine& line) {
+/// The only node that was heard of is a good guess, and no ground to take it out of service. Where
+/// another tells that it is gone, that other is there as well.
+bool is_only_node(const AttemptRecord& attempt, const JobLine& line, bool told_by_another) {
   const bool blames = line.cause != nullptr && says_hardware(line);
-  return attempt.nodes.size() == 1 && !(attempt.nodes_heard && blames);
+  return attempt.nodes.size() == 1 && !(attempt.nodes_heard && (blames || told_by_another));
 }
 
-JobLine make_line(const Fact& fact, const AttemptRecord& attempt, const Catalog& catalog) {
+bool tells_of_node(const Fact& fact, const Catalog& catalog) {
+  const Signature* signature = catalog.signature(fact.event.signature);
+  return signature != nullptr && tells_of_node(fact.event, *signature);
+}
+
+JobLine make_line(const Fact& fact, const AttemptRecord& attempt, const Catalog& catalog,
+                  bool told_by_another) {
   JobLine line;
   const Event& event = fact.event;
   line.fact = &fact;
@@ -66,7 +73,8 @@ JobLine make_line(const Fact& fact, const AttemptRecord& attempt, const Catalog&
     const RankPlace* place = attempt.place_of(line.rank);
     if (place != nullptr) line.node = place->node;
   }
-  if (line.node.empty() && is_only_node(attempt, line)) line.node = attempt.nodes.front();
+  if (line.node.empty() && is_only_node(attempt, line, told_by_another))
+    line.node = attempt.nodes.front();
   return line;
 }
 
@@ -175,6 +183,10 @@ void FailureDesk::observe_attempt(const Event& event) {
   }
   if (record == nullptr) return;
   Lines& lines = lines_[record->id];
+  if (const auto us = parse_number<std::int64_t>(event.field(last_step_field))) {
+    lines.last_step = std::max(lines.last_step, Instant{std::chrono::microseconds{*us}});
+    return;
+  }
   if (event.kind == EventKind::rank_started && record->ranks.contains(event.subject.rank))
     lines.started[event.subject.rank] = happened_at(event);
   const bool job_line = event.kind == EventKind::log_signature &&
@@ -256,11 +268,7 @@ void FailureDesk::explain_attempt(const AttemptRecord& record, const Fact& faili
   }
   for (const JobLine& line : failure.lines)
     failure.onset = std::min(failure.onset, onset_of(*line.fact));
-  const Instant cause_until = failure.failed_at + cause_after_failure_max;
-  const std::vector<NodeFaults> faults = faults_of(record);
-  failure.nodes = faults_between(faults, failure, failure.onset - before_failure, cause_until);
-  failure.afterwards =
-      faults_between(faults, failure, cause_until + Duration{1}, failure.failed_at + after_failure);
+  add_faults(record, lines.last_step, failure);
   for (const std::string& node : record.nodes) {
     if (heard_.contains(node)) failure.heard.push_back(node);
     if (down_.contains(node)) failure.down.push_back(node);
@@ -345,8 +353,11 @@ std::vector<JobLine> FailureDesk::lines_of(const AttemptRecord& record, const Li
                                            Instant failed_at) const {
   std::vector<JobLine> known_lines;
   Places places;
-  for (const Fact* fact : facts_about(lines, failed_at)) {
-    JobLine line = make_line(*fact, record, catalog_);
+  const FactList facts = facts_about(lines, failed_at);
+  const bool told_by_another = std::any_of(
+      facts.begin(), facts.end(), [&](const Fact* fact) { return tells_of_node(*fact, catalog_); });
+  for (const Fact* fact : facts) {
+    JobLine line = make_line(*fact, record, catalog_, told_by_another);
     if (line.cause == nullptr) continue;
     const SignatureUse use = line.signature->use;
     if (use == SignatureUse::identity || use == SignatureUse::clears) continue;
@@ -393,6 +404,39 @@ std::vector<NodeFaults> FailureDesk::faults_between(std::vector<NodeFaults> all,
   }
   std::erase_if(all, [](const NodeFaults& on_node) { return on_node.faults.empty(); });
   return all;
+}
+
+namespace {
+
+/// An order from outside ended the job, so that steps tell until when it was at work.
+bool ended_by_order(const FailureCase& failure) {
+  return is_order(failure.attempt.state) ||
+         std::any_of(failure.lines.begin(), failure.lines.end(),
+                     [](const JobLine& line) { return is_order(line); });
+}
+
+}  // namespace
+
+void FailureDesk::add_faults(const AttemptRecord& record, Instant last_step,
+                             FailureCase& failure) const {
+  const std::vector<NodeFaults> faults = faults_of(record);
+  const Instant until = failure.failed_at + cause_after_failure_max;
+  Instant from = failure.onset - before_failure;
+  failure.afterwards =
+      faults_between(faults, failure, until + Duration{1}, failure.failed_at + after_failure);
+  const bool steps_tell = last_step != Instant::min() && ended_by_order(failure);
+  if (!steps_tell) {
+    failure.nodes = faults_between(faults, failure, from, until);
+    return;
+  }
+  // What was before a step did not keep the job from it.
+  const Instant after_work = last_step - cause_after_failure_max;
+  if (from - last_step >= before_failure) {
+    failure.nodes = faults_between(faults, failure, after_work, last_step + before_failure);
+    if (!failure.nodes.empty()) failure.stood_still_since = last_step;
+  }
+  if (!failure.stood_still_since)
+    failure.nodes = faults_between(faults, failure, std::max(from, after_work), until);
 }
 
 void FailureDesk::remember_suspicion(const FailureCase& failure, const Explanation& explanation) {

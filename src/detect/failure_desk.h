@@ -68,6 +68,7 @@ class FailureDesk {
     EventWindow errors{older_errors_max, WhenFull::drop_oldest};  // since its ranks were started
     OperationBoard operations;
     RankStarts started;
+    Instant last_step = Instant::min();  // as far as logs say when they counted it
     bool news = false;
     bool settled = false;  // as of the last explanation
   };
@@ -94,6 +95,8 @@ class FailureDesk {
   [[nodiscard]] std::vector<NodeFaults> faults_between(std::vector<NodeFaults> all,
                                                        const FailureCase& failure, Instant from,
                                                        Instant to) const;
+  /// The faults that may be why the attempt ended, and those that came too late for it.
+  void add_faults(const AttemptRecord& record, Instant last_step, FailureCase& failure) const;
   /// When the node's record was cleaned before the failure; far in the past if it was not.
   [[nodiscard]] Instant cleaned_before(const std::string& node, Instant failed_at) const;
   void remember_suspicion(const FailureCase& failure, const Explanation& explanation);

@@ -163,6 +163,9 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
   explanation.text = "The kernel of " + node_words(explanation.node) +
                      " reported: " + best.fault->cause->summary + " (" +
                      place_words(best.fault->subject) + "). " + best.fault->note;
+  if (failure.stood_still_since)
+    explanation.text += " The job counted its last step at " + to_text(*failure.stood_still_since) +
+                        " and stood still until it was ended.";
   if (agrees == nullptr && time_unknown(*best.fault)) {
     explanation.text += " When that was, nothing says.";
     explanation.missing.push_back("when it was (dmesg -T or the journal of " + explanation.node +
@@ -236,6 +239,24 @@ static bool taken_back(const FailureCase& failure) {
          std::any_of(failure.lines.begin(), failure.lines.end(), preempted);
 }
 
+static bool stands_before(const JobLine& line, const JobLine& other) {
+  const Event &a = line.fact->event, &b = other.fact->event;
+  if (a.raw.path == b.raw.path) return a.raw.offset < b.raw.offset;
+  return known(a.observed_at) && known(b.observed_at) && a.observed_at < b.observed_at;
+}
+
+bool lost_after_end(const JobLine& lost, const FailureCase& failure) {
+  const bool of_launcher = lost.signature->layer == Layer::application;
+  if (lost.cause->id != cause_id::node_lost || !of_launcher) return false;
+  // NCCL's own errors may be what a lost node looks like to the others.
+  return std::any_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
+    const bool error = is_own_error(line) && lies_outside_node(*line.cause) &&
+                       line.cause->id != cause_id::nccl_system_error;
+    return (error || is_order(line)) && stands_before(line, lost) &&
+           lost.fact->at - line.fact->at <= before_failure;
+  });
+}
+
 std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   const Event& end = failure.failing.event;
   Explanation explanation;
@@ -244,7 +265,8 @@ std::optional<Explanation> rule_node_failed(const FailureCase& failure) {
   explanation.since = failure.failed_at;
   std::vector<std::string> all_said;
   for (const JobLine& line : failure.lines) {
-    if (line.cause->id == cause_id::node_lost && is_root(line)) {
+    const bool lost = line.cause->id == cause_id::node_lost && is_root(line);
+    if (lost && !lost_after_end(line, failure)) {
       explanation.evidence.push_back(&line.fact->event);
       const std::string* said = node_said_lost(line, failure);
       if (explanation.node.empty() && said != nullptr) explanation.node = *said;

@@ -161,6 +161,27 @@ const JobLine* named_by_nvml(const JobLine* error, const FailureCase& failure) {
   return access == failure.lines.end() ? error : &*access;
 }
 
+/// What every process meets as it starts on a machine that is set up so. Where another machine of
+/// the run was heard and nobody there said it, it is this one's.
+bool is_setup_of_one_node(const JobLine& error, const FailureCase& failure) {
+  static constexpr std::array setups = {cause_id::driver_mismatch, cause_id::driver_setup,
+                                        cause_id::library_mismatch, cause_id::container_start};
+  if (error.node.empty() || !contains(setups, std::string_view(error.cause->id))) return false;
+  const auto elsewhere = [&](const std::string& node) {
+    return !node.empty() && node != error.node;
+  };
+  const auto& lines = failure.lines;
+  const bool met_elsewhere = std::any_of(lines.begin(), lines.end(), [&](const JobLine& line) {
+    return line.cause == error.cause && line.node != error.node;
+  });
+  const auto& ranks = failure.attempt.ranks;
+  return !met_elsewhere &&
+         (std::any_of(ranks.begin(), ranks.end(),
+                      [&](const auto& rank) { return elsewhere(rank.second.node); }) ||
+          std::any_of(lines.begin(), lines.end(),
+                      [&](const JobLine& line) { return elsewhere(line.node); }));
+}
+
 }  // namespace
 
 std::optional<Explanation> rule_first_error(const FailureCase& failure) {
@@ -181,6 +202,10 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure) {
   }
   explanation.text =
       "The first error came from " + place_text(*error) + ": " + error->cause->summary + ".";
+  if (is_setup_of_one_node(*error, failure)) {
+    explanation.subject = Subject::of_node(error->node);
+    explanation.text += " Only " + error->node + " has it, so it is how that node is set up.";
+  }
   if (!program) {
     explanation.text += " That may be the program or the GPU.";
     explanation.missing.push_back(kernel_log_of(error->node, failure));

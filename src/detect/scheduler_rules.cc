@@ -45,7 +45,8 @@ bool seen_to_break(const JobLine& line) {
 
 bool failed_by_itself(const FailureCase& failure) {
   const bool error =
-      std::any_of(failure.lines.begin(), failure.lines.end(), [](const JobLine& line) {
+      std::any_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
+        if (lost_after_end(line, failure)) return false;
         const bool waited = line.cause->id == cause_id::collective_timeout;
         const bool own = line.signature->layer == Layer::application || seen_to_break(line);
         return waited || (is_root(line) && own);

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <map>
 
+#include "diagnose/last_steps.h"
 #include "diagnose/replay.h"
 #include "diagnose/runs.h"
 #include "diagnose/told_ends.h"
@@ -91,6 +92,7 @@ std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Insta
   const Instant fallback = written_last(gathered, now);
   const NodeManager manager = manager_of(gathered.files);
   add_told_ends(gathered, catalog);
+  drop_idle_steps(gathered.events, catalog);
   std::vector<Diagnosis> diagnoses;
   Runs all = split_runs(std::move(gathered.events));
   for (Run& run : all.runs) {

@@ -178,13 +178,63 @@ std::vector<Event> TrainingWatch::look_at_lines(const std::vector<const Event*>&
   return told;
 }
 
+LinePrefix TrainingWatch::prefix_of(std::string_view line) const {
+  return parse_job_prefix(line, JobLogHints{origin_.rank >= 0, origin_.nodes});
+}
+
+Instant TrainingWatch::time_of(const LinePrefix& prefix) const {
+  const Instant written = known(origin_.last_written) ? origin_.last_written : now_;
+  return resolve_time(prefix.time_form, prefix.time, {written, {}, {}}).at;
+}
+
+std::vector<Event> TrainingWatch::finish() {
+  std::vector<Event> events = log_->finish();
+  if (auto last = last_step()) events.push_back(*std::move(last));
+  return events;
+}
+
+std::optional<Event> TrainingWatch::last_step() const {
+  std::string_view text = recent_;
+  if (recent_end_ > recent_bytes) {  // how much more is there depends on where reads ended
+    text.remove_prefix(text.size() - recent_bytes);
+    text.remove_prefix(std::min(line_end(text), text.size()));
+  }
+  while (!text.empty()) {
+    text = text.substr(0, text.find_last_not_of("\r\n") + 1);
+    const std::size_t begin = text.find_last_of("\r\n") + 1;
+    const std::string_view line = text.substr(begin, looked_bytes_max);
+    const auto offset =
+        recent_end_ - recent_.size() + static_cast<std::uint64_t>(line.data() - recent_.data());
+    text = text.substr(0, begin);
+    const LinePrefix prefix = prefix_of(line);
+    const std::string_view words = line.substr(prefix.body);
+    // "StepId=9.batch" counts jobs.
+    if (words.find("StepId=") != std::string_view::npos || !counted_step(words)) continue;
+    const Instant at = time_of(prefix);
+    if (!known(at)) return std::nullopt;
+    Event event;
+    event.source = EventSource::job_log;
+    event.kind = EventKind::log_signature;
+    event.signature = resumed_signature;
+    event.attempt = origin_.attempt;
+    event.subject =
+        Subject::of_attempt(origin_.attempt.value_or(Subject::of_unnamed_job().attempt));
+    event.fields.emplace(last_step_field,
+                         std::to_string(at.time_since_epoch() / std::chrono::microseconds{1}));
+    event.raw.path = origin_.path;
+    event.raw.offset = offset;
+    event.raw.text = printable(line, raw_text_bytes_max - 3);
+    event.id = make_event_id(event);
+    return event;
+  }
+  return std::nullopt;
+}
+
 void TrainingWatch::count(const Line& line, std::vector<Event>& told) {
-  const LinePrefix prefix =
-      parse_job_prefix(line.text, JobLogHints{origin_.rank >= 0, origin_.nodes});
+  const LinePrefix prefix = prefix_of(line.text);
   const auto step = counted_step(line.text.substr(prefix.body));
   if (!step) return;
-  const Instant written = known(origin_.last_written) ? origin_.last_written : now_;
-  const Instant at = resolve_time(prefix.time_form, prefix.time, {written, {}, {}}).at;
+  const Instant at = time_of(prefix);
   const std::int32_t rank = rank_of({}, prefix, origin_);
   std::erase_if(watched_, [&](Said& said) {
     if (line.offset < said.looked_until) return false;

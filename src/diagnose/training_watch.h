@@ -1,6 +1,7 @@
 // Did the training go on after a rank spoke of broken hardware? Every clean log is full of lines
 // that count steps, so they are looked at only behind such words. Steps that go on there are told
-// as an event: a sign of life of whoever spoke, and the fault did not end the job.
+// as an event: a sign of life of whoever spoke, and the fault did not end the job. At the end of a
+// log an event tells when its last step was counted: until then the job was at work.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "catalog/catalog.h"
 #include "diagnose/file_decoder.h"
+#include "ingest/line_prefix.h"
 
 namespace faultline {
 
@@ -32,7 +34,7 @@ class TrainingWatch final : public FileDecoder {
       : log_(std::move(log)), origin_(std::move(origin)), catalog_(catalog), now_(now) {}
 
   std::vector<Event> feed(std::string_view bytes, std::uint64_t offset) override;
-  std::vector<Event> finish() override { return log_->finish(); }
+  std::vector<Event> finish() override;
   [[nodiscard]] std::string_view document() const override { return log_->document(); }
   [[nodiscard]] std::string trouble() const override { return log_->trouble(); }
 
@@ -59,6 +61,10 @@ class TrainingWatch final : public FileDecoder {
   [[nodiscard]] static bool may_be_before(const Said& said, const Line& line, Instant at);
   [[nodiscard]] bool says_hardware(const Event& event) const;
   [[nodiscard]] bool ends_watch(const Event& event) const;
+  [[nodiscard]] LinePrefix prefix_of(std::string_view line) const;
+  [[nodiscard]] Instant time_of(const LinePrefix& prefix) const;
+  /// Nothing where the last step, as far as it is remembered, has no time.
+  [[nodiscard]] std::optional<Event> last_step() const;
   [[nodiscard]] Event sign_of_life(const Said& said, const Line& line, std::int64_t step,
                                    Instant at) const;
 

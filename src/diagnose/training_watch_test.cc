@@ -129,5 +129,35 @@ TEST(TrainingWatch, StepsThatAProcessHeldBackAreNoSignOfLife) {
   EXPECT_EQ(signs_of_life(log + all, 4096).size(), 1U);
 }
 
+/// "OFFSET SECONDS", by what is told at the log's end; "" if nothing is.
+std::string last_step(const std::string& log, std::size_t chunk_bytes) {
+  TrainingWatch watch(std::make_unique<Words>(0), {}, shipped(),
+                      words_said_at + std::chrono::hours{24});
+  for (std::size_t at = 0; at < log.size(); at += chunk_bytes)
+    watch.feed(std::string_view(log).substr(at, chunk_bytes), at);
+  std::string told;
+  for (const Event& event : watch.finish())
+    told += std::to_string(event.raw.offset) + " " + std::string(event.field(last_step_field));
+  return told;
+}
+
+TEST(TrainingWatch, TheLastStepIsToldAtTheEnd) {
+  const std::string before = steps(1, 100, "2026-11-29 10:00:10 ") + chatter(1000);
+  const std::string told = std::to_string(before.size()) + " 1795946520000000";
+  const std::string last = "2026-11-29 10:02:00 step 101 loss 1";
+  for (const std::size_t chunk : {1UL, 7UL, 4096UL, 31'000UL, 1UL << 20U}) {
+    EXPECT_EQ(last_step(before + last, chunk), told) << chunk << ": a line without an end";
+    EXPECT_EQ(last_step(before + last + "\n" + chatter(100'000), chunk), told) << chunk;
+    EXPECT_EQ(last_step(before + last + "\n" + chatter(140'000), chunk), "")
+        << chunk << ": too far";
+  }
+}
+
+TEST(TrainingWatch, ALastStepWithoutATimeTellsNothing) {
+  EXPECT_EQ(last_step(steps(1, 9, "2026-11-29 10:00:10 ") + steps(10, 11), 4096), "");
+  EXPECT_EQ(last_step(chatter(100), 4096), "");
+  EXPECT_EQ(last_step("2026-11-29 10:00:10 oom_kill event in StepId=9.batch", 4096), "");
+}
+
 }  // namespace
 }  // namespace faultline

@@ -14,6 +14,11 @@ constexpr std::string_view first_failure_titles[] = {"Root Cause (first observed
 constexpr std::string_view traceback_head = "Traceback (most recent call last):";
 constexpr std::string_view traceback_indent = "  ";  // of every line that the row goes on with
 constexpr std::string_view hydra_signature = "hydra.rank";
+constexpr std::string_view daemon_signature = "mpi.daemon_lost.old";
+constexpr std::string_view daemon_name_signature = "mpi.daemon_lost.name";
+/// From the words about the daemon to its name: an empty line between them, and what a launcher
+/// puts before each.
+constexpr std::uint64_t daemon_name_bytes_max = 256;
 constexpr std::string_view hydra_frame = "=";  // before every line of its box
 constexpr std::size_t time_bytes = 19;         // "2026-11-29_19:50:25"
 
@@ -81,6 +86,13 @@ void LauncherTable::keep_place() {
     const auto value = entry_.find(std::string(name));
     if (value != entry_.end()) failed_.insert(*value);
   }
+}
+
+bool LauncherTable::is_stray_name(const Event& event) {
+  if (event.signature == daemon_signature) lost_daemon_at_ = event.raw.offset;
+  if (event.signature != daemon_name_signature) return false;
+  const auto title = std::exchange(lost_daemon_at_, std::nullopt);
+  return !title || event.raw.offset - *title > daemon_name_bytes_max;
 }
 
 void LauncherTable::place(std::string_view body, Event& event) {

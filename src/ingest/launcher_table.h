@@ -1,8 +1,10 @@
 // torchrun's table of failures, one of each node's agent: an entry for each process, with "time",
 // "host", "rank", "exitcode" and "traceback" on lines of their own. Alone they say nothing;
-// together they say which rank ended how.
+// together they say which rank ended how. Hydra's and Open MPI's boxes are read in the same way.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,10 @@ class LauncherTable {
   /// For every other line that hit.
   void pass(std::string_view body);
 
+  /// True for a "hostname:" that does not stand right below Open MPI's words about a lost daemon:
+  /// it is anybody's, and must not be given.
+  [[nodiscard]] bool is_stray_name(const Event& event);
+
   /// Gives a line of the traceback that the last row began the `rank`, `local_rank` and `host` of
   /// its entry; and to what Hydra, which writes a box of its own, says of how a process ended,
   /// which it was. To be called for lines that `pass` has seen.
@@ -36,6 +42,7 @@ class LauncherTable {
   std::string_view frame_;  // how the lines begin that follow
   std::string label_;  // the rank that stands before the table's lines, as srun -l puts it there
   bool next_is_first_ = false;
+  std::optional<std::uint64_t> lost_daemon_at_;  // where Open MPI's words about one stand
 };
 
 /// True if the event is a row of such a table.

@@ -167,5 +167,22 @@ TEST(LauncherTable, OddRowsAreHarmless) {
   EXPECT_TRUE(is_table_row(row("rank", "1")));
 }
 
+Event mpi_line(const std::string& signature, std::uint64_t offset) {
+  Event event;
+  event.signature = signature;
+  event.raw.offset = offset;
+  return event;
+}
+
+TEST(LauncherTable, ANameIsThatOfALostDaemonRightBelowItsWordsAlone) {
+  LauncherTable table;
+  EXPECT_TRUE(table.is_stray_name(mpi_line("mpi.daemon_lost.name", 10)));
+  EXPECT_FALSE(table.is_stray_name(mpi_line("mpi.daemon_lost.old", 100)));
+  EXPECT_FALSE(table.is_stray_name(mpi_line("mpi.daemon_lost.name", 163)));
+  EXPECT_TRUE(table.is_stray_name(mpi_line("mpi.daemon_lost.name", 180))) << "one name, one daemon";
+  EXPECT_FALSE(table.is_stray_name(mpi_line("mpi.daemon_lost.old", 1000)));
+  EXPECT_TRUE(table.is_stray_name(mpi_line("mpi.daemon_lost.name", 1257))) << "too far below";
+}
+
 }  // namespace
 }  // namespace faultline

@@ -302,6 +302,7 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
     date_by_words(event);
   } else {
     table_.pass(body);
+    if (table_.is_stray_name(event)) return;
     table_.place(body, event);
     if (!known(event.observed_at)) date_by_words(event);
   }
