@@ -29,6 +29,13 @@
 
 namespace faultline {
 
+/// A node's own daemon, as its file is called: the scheduler's other logs are about all nodes.
+static bool written_by_slurmd(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.find("slurmd") != std::string_view::npos &&
+         name.find("slurmdbd") == std::string_view::npos;
+}
+
 Origin origin_of(const InputFile& file, EventSource source, std::string_view head) {
   NameHint hint = name_hint(file.name);
   if (source == EventSource::job_log) learn_from_submitit_line(head, hint);
@@ -45,7 +52,8 @@ Origin origin_of(const InputFile& file, EventSource source, std::string_view hea
   const std::string job = hint.job.empty() ? Subject::of_unnamed_job().attempt.job : hint.job;
   origin.attempt = AttemptId{job, 0};
   origin.rank = hint.rank;
-  if (source == EventSource::job_log && hint.written_by_task) {
+  const bool of_daemon = source == EventSource::scheduler && written_by_slurmd(file.name);
+  if (of_daemon || (source == EventSource::job_log && hint.written_by_task)) {
     origin.node = hint.node;
     origin.node_is_guess = true;
   }

@@ -107,9 +107,9 @@ std::string node_in(std::string_view name) {
 
 /// "n3/dmesg.txt": the folder of a file that says only what it is.
 std::string node_in_folder(std::string_view folder, std::string_view name) {
-  static constexpr std::array<std::string_view, 10> of_node = {
-      "dmesg",    "kern",       "kernel", "journal", "syslog",
-      "messages", "nvidia-smi", "smi",    "ibstat",  "nvidia-bug-report"};
+  static constexpr std::array<std::string_view, 11> of_node = {
+      "dmesg",      "kern", "kernel", "journal", "syslog",           "messages",
+      "nvidia-smi", "smi",  "ibstat", "slurmd",  "nvidia-bug-report"};
   if (!contains(of_node, to_lower(name.substr(0, name.find('.'))))) return {};
   return named_as_host(folder) ? std::string(folder) : "";
 }

@@ -25,10 +25,15 @@ bool of_machine(const Event& event) {
   return event.source == EventSource::kernel_log || event.source == EventSource::scheduler;
 }
 
+/// A daemon's log that nothing names the node of: detectors judge nodes and speak of none.
+bool of_unnamed_node(const Event& event, const Signature& signature) {
+  return signature.subject == SubjectKind::node && event.subject.kind == SubjectKind::cluster;
+}
+
 bool is_warning(const Event& event, const Signature* signature) {
   return of_machine(event) && event.kind == EventKind::log_signature && signature != nullptr &&
-         signature->role == Role::root && signature->strength == Strength::lead &&
-         signature->use == SignatureUse::primary;
+         signature->role == Role::root && signature->use == SignatureUse::primary &&
+         (signature->strength == Strength::lead || of_unnamed_node(event, *signature));
 }
 
 /// A repair that waits for the GPU's next reset asks for nothing now, so no detector speaks of it.
@@ -78,7 +83,10 @@ Warnings warnings_of(const Replay& replay, const Catalog& catalog) {
     if (cause == nullptr) continue;
     const auto over = cleared.find({event.signature, event.subject, part_of(event)});
     if (over != cleared.end() && over->second >= event.received_at) continue;
-    warnings[{cause, event.subject}].push_back(&event);
+    const Signature* signature = catalog.signature(event.signature);
+    const bool unnamed = signature != nullptr && of_unnamed_node(event, *signature);
+    warnings[{cause, unnamed ? Subject::of_node(std::string(unnamed_node)) : event.subject}]
+        .push_back(&event);
   }
   return warnings;
 }

@@ -41,10 +41,10 @@ std::string kernel_node(const LinePrefix& prefix, const Origin& origin) {
 }
 
 /// The node that wrote the log, where that is known, be it by the log's name: a log of many ranks,
-/// or a scheduler's, is only read there.
+/// or that of a scheduler for all nodes, is only read there.
 std::string writing_node(const Origin& origin) {
-  const bool of_one_task = origin.rank >= 0 || origin.node_is_guess;
-  return origin.source == EventSource::job_log && of_one_task ? origin.node : std::string();
+  const bool of_task = origin.source == EventSource::job_log && origin.rank >= 0;
+  return of_task || origin.node_is_guess ? origin.node : std::string();
 }
 
 /// Where something that a line tells of itself happened. What it captured may be a container's
