@@ -45,6 +45,8 @@ inline constexpr std::string_view nccl_system_error = "software.nccl_system_erro
 inline constexpr std::string_view actor_died = "software.actor_died";
 inline constexpr std::string_view task_failed = "software.task_failed";
 inline constexpr std::string_view teardown = "software.teardown";
+inline constexpr std::string_view error_injected = "software.error_injected";
+inline constexpr std::string_view nccl_crash = "software.nccl_crash";
 inline constexpr std::string_view device_assert = "software.device_assert";
 inline constexpr std::string_view missing_file = "software.missing_file";
 inline constexpr std::string_view gpu_out_of_memory = "env.gpu_out_of_memory";
@@ -107,6 +109,8 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              actor_died,
                                                              task_failed,
                                                              teardown,
+                                                             error_injected,
+                                                             nccl_crash,
                                                              device_assert,
                                                              missing_file,
                                                              gpu_unavailable,

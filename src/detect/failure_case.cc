@@ -27,6 +27,7 @@ const std::vector<NamedRule>& failure_rules() {
   // Differential diagnosis: what proves most comes first, what merely fits comes last.
   static const std::vector<NamedRule> rules = {
       {"kernel_fault", rule_kernel_fault},
+      {"fault_injected", rule_fault_injected},
       {"node_failed", rule_node_failed},
       {"after_success", rule_after_success},
       {"ended_on_purpose", rule_ended_on_purpose},

@@ -7,6 +7,7 @@
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
+#include "detect/injected_faults.h"
 #include "detect/place_words.h"
 
 namespace faultline {
@@ -179,6 +180,60 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
         return job_agrees(failure, rival->node->node) != nullptr;
       });
   if (!rivals.empty() && !job_decides) leave_undecided(explanation, rivals, failure);
+  return explanation;
+}
+
+namespace {
+
+const Candidate* injected_in(const std::vector<Candidate>& all) {
+  const auto found = std::find_if(all.begin(), all.end(), [](const Candidate& candidate) {
+    return tells_of_injector(*candidate.fault->cause);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// The first of the job's words about broken hardware before which it ran an injector itself, and
+/// the line of that.
+std::pair<const JobLine*, const JobLine*> injected_by_job(const FailureCase& failure) {
+  const JobLine* injector = nullptr;
+  for (const JobLine& line : failure.lines) {
+    if (tells_of_injector(*line.cause)) injector = &line;
+    if (!says_hardware(line)) continue;
+    const bool own = injector != nullptr && line.fact->at - injector->fact->at <= injected_span &&
+                     (line.node.empty() || injector->node.empty() || line.node == injector->node);
+    return {own ? injector : nullptr, &line};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Explanation> rule_fault_injected(const FailureCase& failure) {
+  if (failed_by_program(failure.lines)) return std::nullopt;
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::error_injected);
+  explanation.confidence = confidence::strong;
+  explanation.sure = true;
+  std::vector<Candidate> faults;
+  for (const NodeFaults& node : failure.nodes) {
+    for (const KernelFault& fault : node.faults) faults.push_back({&node, &fault});
+  }
+  if (const Candidate* injected = injected_in(faults)) {
+    explanation.subject = injected->fault->subject;
+    explanation.since = injected->fault->since();
+    for (const Fact* fact : injected->fault->evidence) explanation.evidence.push_back(&fact->event);
+    explanation.text = injected->fault->note;
+  } else if (const auto [injector, error] = injected_by_job(failure); injector != nullptr) {
+    explanation.subject = Subject::of_attempt(failure.attempt.id);
+    explanation.since = injector->fact->at;
+    explanation.evidence = {&injector->fact->event, &error->fact->event};
+    explanation.text = "The job ran an error injector before " + place_text(*error) +
+                       " spoke of broken hardware: " + error->cause->summary +
+                       " was made for a test.";
+  } else {
+    return std::nullopt;
+  }
+  for (const JobLine& line : failure.lines) explanation.consequences.push_back(&line.fact->event);
   return explanation;
 }
 

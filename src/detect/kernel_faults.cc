@@ -13,6 +13,7 @@
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/derived_lines.h"
+#include "detect/injected_faults.h"
 #include "detect/recovery.h"
 
 namespace faultline {
@@ -411,6 +412,7 @@ std::vector<KernelFault> judge_kernel_facts(const FactList& facts, const Catalog
     faults.push_back(std::move(fault));
   for (KernelFault& fault : faults) attach_consequences(fault, sorted.consequences);
   fold_derived(sorted.derived, facts, catalog, faults);
+  blame_injector(faults, facts, catalog);
   std::stable_sort(faults.begin(), faults.end(), [&](const KernelFault& a, const KernelFault& b) {
     return is_earlier(a, b, facts);
   });

@@ -1,8 +1,10 @@
 // Rules about transfers. One that failed is an edge between two ends; edges are voted on.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
+#include "base/contains.h"
 #include "base/text.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
@@ -11,6 +13,10 @@
 
 namespace faultline {
 namespace {
+
+/// C++ that throws where nobody catches, and glibc's word before it aborts the process.
+constexpr std::string_view cpp_terminate_signature = "cpp.terminate";
+constexpr std::string_view abort_signature = "glibc.abort";
 
 struct Edge {
   const JobLine* line = nullptr;
@@ -119,6 +125,86 @@ bool two_ends_of_one_link(const std::vector<Edge>& edges, const FailureCase& fai
   return may_be(edges[0].peer, edges[1].reporter) && may_be(edges[1].peer, edges[0].reporter);
 }
 
+/// A process that ended by a fault of its own, as its launcher, its C library or its interpreter
+/// tells it; an exception of the program is one as well.
+bool tells_of_crash(const JobLine& line) {
+  return line.cause->id == cause_id::crash_signal || line.cause->id == cause_id::nccl_crash;
+}
+bool tells_of_abort(const JobLine& line) {
+  static constexpr std::array aborts = {cpp_terminate_signature, abort_signature};
+  return contains(aborts, std::string_view(line.signature->id));
+}
+bool tells_of_death(const JobLine& line) {
+  return tells_of_crash(line) || tells_of_abort(line) ||
+         (is_own_error(line) && blames_no_node(*line.cause));
+}
+
+bool lost_a_transfer(std::int32_t rank, const std::string& node, const std::vector<Edge>& edges) {
+  return std::any_of(edges.begin(), edges.end(), [&](const Edge& edge) {
+    return (rank >= 0 && edge.line->rank == rank) || (!node.empty() && edge.reporter == node);
+  });
+}
+
+/// Peers retry for seconds before they give up, so what killed the other end is told before that. A
+/// crash may be told by the launcher, somewhat later; whatever else ends a process may be what a
+/// lost transfer ends in.
+bool died_before(const JobLine& death, const std::vector<Edge>& edges) {
+  const JobLine* first = edges.front().line;
+  if (tells_of_crash(death)) return death.fact->at <= first->fact->at + order_uncertainty;
+  return &death < first && known(death.fact->event.observed_at);
+}
+
+/// What ended the program at the one end that all others lost: its connections went with it.
+struct Death {
+  Subject subject;
+  const Cause* cause = nullptr;
+  const Event* told = nullptr;
+  std::string place;
+  Instant at;
+};
+
+std::optional<Death> death_of_end(const std::vector<Edge>& edges, const FailureCase& failure) {
+  const std::string* lost = failure.attempt.node_called(common_end(edges, &Edge::peer));
+  const auto is_end = [&](std::int32_t rank, const std::string& node) {
+    const bool placed = rank >= 0 || !node.empty();
+    return placed && !lost_a_transfer(rank, node, edges) &&
+           (lost == nullptr || node.empty() || node == *lost);
+  };
+  for (const JobLine& line : failure.lines) {
+    if (!tells_of_death(line) || !is_end(line.rank, line.node) || !died_before(line, edges))
+      continue;
+    const Cause* cause =
+        tells_of_abort(line) ? failure.catalog.cause(cause_id::crash_signal) : line.cause;
+    return Death{place_of(line, failure), cause, &line.fact->event, place_text(line),
+                 line.fact->at};
+  }
+  for (const NodeFaults& node : failure.nodes) {
+    for (const KernelFault& fault : node.faults) {
+      const bool crash =
+          fault.cause->id == cause_id::nccl_crash || fault.cause->id == cause_id::crash_signal;
+      const Instant at = fault.since() + node.clock_offset;
+      if (!crash || !is_end(-1, node.node) || at > edges.front().line->fact->at + order_uncertainty)
+        continue;
+      return Death{Subject::of_node(node.node), fault.cause, &fault.evidence.front()->event,
+                   "a process on " + node.node, at};
+    }
+  }
+  return std::nullopt;
+}
+
+void explain_by_death(Explanation& explanation, const Death& death, std::size_t ends) {
+  explanation.cause = death.cause;
+  explanation.subject = death.subject;
+  explanation.node.clear();
+  explanation.since = death.at;
+  explanation.confidence = confidence::even;
+  explanation.evidence.insert(explanation.evidence.begin(), death.told);
+  explanation.text = death.place + " ended by itself (" + death.cause->summary + "), and " +
+                     (ends == 1 ? std::string("another end") : std::to_string(ends) + " others") +
+                     " lost their transfers then: a program that is gone answers no more. The link "
+                     "is not suspected.";
+}
+
 /// The node that has this name or address, if the attempt has one of it.
 void blame_end(Explanation& explanation, const std::string& end, const FailureCase& failure) {
   const std::string* node = failure.attempt.node_called(end);
@@ -174,6 +260,11 @@ std::optional<Explanation> rule_transfer_failed(const FailureCase& failure) {
   for (const JobLine& line : failure.lines) {
     const bool edge = line.cause->id == cause_id::ib_completion && is_root(line);
     (edge ? explanation.evidence : explanation.consequences).push_back(&line.fact->event);
+  }
+  if (const auto death = death_of_end(edges, failure)) {
+    std::erase(explanation.consequences, death->told);
+    explain_by_death(explanation, *death, distinct(edges, &Edge::reporter).size());
+    return explanation;
   }
   explanation.missing = {"port state and error counters at both ends",
                          kernel_log_of(explanation.node, failure)};
