@@ -4,7 +4,9 @@
 #include <initializer_list>
 #include <map>
 
+#include "base/text.h"
 #include "diagnose/last_steps.h"
+#include "diagnose/printed_dates.h"
 #include "diagnose/replay.h"
 #include "diagnose/runs.h"
 #include "diagnose/told_ends.h"
@@ -13,6 +15,7 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t missing_max = 8;
+constexpr std::size_t files_named_max = 4;
 
 /// When the latest of the files was written.
 Instant written_last(const Gathered& gathered, Instant now) {
@@ -50,22 +53,53 @@ NodeManager manager_of(const std::vector<ReadFile>& files) {
   return kubernetes && !slurm ? NodeManager::kubernetes : NodeManager::slurm;
 }
 
+bool is_dump(const Event& event) {
+  return event.kind == EventKind::trace_read && event.field("format") == "flight_recorder";
+}
+
 /// Dumps that claim the rank of another one of the same run: one of them is named wrongly, and
 /// whatever its rank did is told of none.
 std::vector<InputWarning> rivals_for_a_rank(const std::vector<Event>& events) {
   std::map<std::int32_t, const Event*> first;
   std::vector<InputWarning> warnings;
   for (const Event& event : events) {
-    const bool dump = event.kind == EventKind::trace_read &&
-                      event.field("format") == "flight_recorder" &&
-                      event.subject.kind == SubjectKind::rank;
-    if (!dump) continue;
+    if (!is_dump(event) || event.subject.kind != SubjectKind::rank) continue;
     const auto [other, fresh] = first.emplace(event.subject.rank, &event);
     if (fresh || other->second->raw.path == event.raw.path) continue;
     warnings.push_back({event.raw.path,
                         "claims rank " + std::to_string(event.subject.rank) + ", as " +
                             other->second->raw.path + " does",
                         "whose rank it really is"});
+  }
+  return warnings;
+}
+
+/// Ranks of one run that write dumps of several versions run several versions of PyTorch, or a file
+/// is of another run. They are compared by what all have.
+std::vector<InputWarning> several_versions(const std::vector<Event>& events) {
+  std::map<std::string, std::vector<std::string>> files_by_version;
+  for (const Event& event : events) {
+    if (is_dump(event) && !event.field("version").empty())
+      files_by_version[std::string(event.field("version"))].push_back(event.raw.path);
+  }
+  if (files_by_version.size() < 2) return {};
+  const auto most = std::max_element(
+      files_by_version.begin(), files_by_version.end(),
+      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  std::vector<InputWarning> warnings;
+  for (const auto& [version, files] : files_by_version) {
+    if (version == most->first) continue;
+    std::vector<std::string> named(
+        files.begin() + 1,
+        files.begin() + static_cast<std::ptrdiff_t>(std::min(files.size(), files_named_max)));
+    const std::size_t more = files.size() - 1 - named.size();
+    if (more > 0) named.push_back(std::to_string(more) + " more");
+    warnings.push_back({files.front(),
+                        (named.empty() ? "" : "(and " + join(named, ", ") + ") ") +
+                            "is a dump of flight recorder version " + version +
+                            ", others of the run (" + most->second.front() + ") are of " +
+                            most->first,
+                        "what only one of the versions tells", false});
   }
   return warnings;
 }
@@ -91,16 +125,20 @@ void doubt(Diagnosis& diagnosis, const std::vector<InputWarning>& warnings) {
 std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Instant now) {
   const Instant fallback = written_last(gathered, now);
   const NodeManager manager = manager_of(gathered.files);
+  settle_years(gathered, now);
   add_told_ends(gathered, catalog);
   drop_idle_steps(gathered.events, catalog);
   std::vector<Diagnosis> diagnoses;
   Runs all = split_runs(std::move(gathered.events));
   for (Run& run : all.runs) {
     const std::vector<InputWarning> rivals = rivals_for_a_rank(run.events);
+    const std::vector<InputWarning> versions = several_versions(run.events);
     const Replay replay = replay_run(catalog, run.attempt, events_of(run, all), fallback);
     Diagnosis diagnosis = conclude(catalog, replay, gathered.lines, manager);
     doubt(diagnosis, gathered.warnings);
     doubt(diagnosis, rivals);
+    diagnosis.warnings = rivals;
+    diagnosis.warnings.insert(diagnosis.warnings.end(), versions.begin(), versions.end());
     diagnosis.files = run.files.size();
     diagnosis.folder = common_folder(run.files);
     diagnoses.push_back(std::move(diagnosis));

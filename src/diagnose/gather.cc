@@ -9,6 +9,7 @@
 #include "diagnose/file_decoder.h"
 #include "diagnose/losses.h"
 #include "diagnose/name_hint.h"
+#include "diagnose/printed_dates.h"
 #include "diagnose/report.h"
 #include "diagnose/unwrapping_reader.h"
 #include "diagnose/utf8_reader.h"
@@ -133,9 +134,16 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
     warn({file.name, "is a page of faultline's own", "all of it", false});
     return;
   }
-  ReadFile seen{file, kind_of(behind_hole(head), file.name), bytes, 0};
+  const Instant written = known(file.modified) ? file.modified : now_;
+  ReadFile seen;
+  seen.file = file;
+  seen.kind = kind_of(behind_hole(head), file.name);
+  seen.bytes = bytes;
+  seen.dates = printed_dates(head, written);
   Counters counted;  // of this file alone
-  const auto decoder = make_file_decoder(seen.kind, file, head, databases_, counted, now_);
+  InputFile dated = file;
+  dated.modified = written_before(seen.dates, written);
+  const auto decoder = make_file_decoder(seen.kind, dated, head, databases_, counted, now_);
   if (decoder == nullptr) {
     if (seen.kind != ContentKind::empty)
       warn({file.name, "is of a kind that is not read: " + std::string(to_text(seen.kind)),

@@ -15,6 +15,7 @@
 #include "diagnose/conclude.h"
 #include "diagnose/input.h"
 #include "diagnose/log_databases.h"
+#include "diagnose/printed_dates.h"
 #include "ingest/content_kind.h"
 #include "model/event.h"
 
@@ -32,7 +33,8 @@ struct ReadFile {
   std::size_t events = 0;
   std::size_t held = 0;      // of the events that were gathered, in the order of the files
   std::size_t left_out = 0;  // of those that share a limit with the other files (event_shares.h)
-  bool understood = false;   // its kind is read, and it is what it began as
+  PrintedDates dates;
+  bool understood = false;  // its kind is read, and it is what it began as
 };
 
 class EventShares;
