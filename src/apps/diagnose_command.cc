@@ -189,8 +189,7 @@ int diagnose_main(const DiagnoseOptions& options) {
   Gathered gathered = gather(options, databases, counters, now);
   if (const Status compiled = databases.status(); !compiled) return refuse(compiled.error());
   const std::vector<InputWarning> warnings = gathered.warnings;
-  for (const InputWarning& warning : warnings)
-    warn(warning.file + " " + warning.what + "; left out: " + warning.left_out);
+  for (const InputWarning& warning : warnings) warn(warning_words(warning));
   if (!was_read(gathered))
     return refuse({ErrorCode::not_found,
                    "nothing that could be read: name files or folders with logs or dumps"});

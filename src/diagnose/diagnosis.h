@@ -9,6 +9,7 @@
 #include "base/enum_text.h"
 #include "base/time.h"
 #include "catalog/catalog.h"
+#include "diagnose/input.h"
 #include "model/cause.h"
 #include "model/event.h"
 #include "model/subject.h"
@@ -67,6 +68,7 @@ struct Diagnosis {
   std::vector<TimelineEntry> timeline;
   std::vector<PublicCase> cases;       // public incidents like it
   std::vector<std::string> also_seen;  // other findings, one line each
+  std::vector<InputWarning> warnings;  // about files of this run alone
 };
 
 }  // namespace faultline

@@ -34,6 +34,9 @@ inline constexpr std::string_view page_head = "<!doctype html>\n<!-- faultline d
 /// "GT-004: An ECC error that ... (BigScience, 2021)", as far as the catalog knows it.
 std::string case_words(const PublicCase& told);
 
+/// "rank3.pickle is cut; left out: what follows byte 4096".
+std::string warning_words(const InputWarning& warning);
+
 /// "rank 2 on n3", "GPU 0000:3b:00.0 of n3", "node n3", "job 77": a subject in words.
 std::string subject_words(const Subject& subject);
 

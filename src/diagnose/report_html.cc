@@ -176,6 +176,12 @@ std::string evidence_table(const Diagnosis& diagnosis) {
   return element("h2", "Evidence") + element("table", rows);
 }
 
+std::vector<std::string> warning_lines(const std::vector<InputWarning>& warnings) {
+  std::vector<std::string> lines;
+  for (const InputWarning& warning : warnings) lines.push_back(warning_words(warning));
+  return lines;
+}
+
 std::string public_cases(const Diagnosis& diagnosis) {
   if (diagnosis.cases.empty()) return {};
   std::string items;
@@ -194,7 +200,7 @@ std::string article(const Diagnosis& diagnosis) {
   if (!diagnosis.timeline.empty())
     inner += element("h2", "Time line") + element("div", TimelineFigure(diagnosis).svg(), "figure");
   inner += evidence_table(diagnosis) + list_of("Also seen", diagnosis.also_seen) +
-           public_cases(diagnosis);
+           public_cases(diagnosis) + list_of("Not read", warning_lines(diagnosis.warnings));
   return "<article class=\"" + std::string(to_text(diagnosis.status)) + "\">\n" + inner +
          "</article>\n";
 }
@@ -205,10 +211,7 @@ std::string report_html(const std::vector<Diagnosis>& diagnoses,
                         const std::vector<InputWarning>& warnings) {
   std::string body;
   for (const Diagnosis& diagnosis : diagnoses) body += article(diagnosis);
-  std::vector<std::string> left_out;
-  for (const InputWarning& warning : warnings)
-    left_out.push_back(warning.file + " " + warning.what + "; left out: " + warning.left_out);
-  body += list_of("Not read", left_out);
+  body += list_of("Not read", warning_lines(warnings));
   // Nothing may be loaded from anywhere, whatever a log put into this page.
   return std::string(page_head) +
          "<html lang=\"en\"><head><meta charset=\"utf-8\">"

@@ -88,6 +88,8 @@ json report_json(const std::vector<Diagnosis>& diagnoses,
   for (const Diagnosis& diagnosis : diagnoses) {
     list.push_back(diagnosis_json(diagnosis));
     list.back()["warnings"] = left_out;
+    for (const InputWarning& warning : diagnosis.warnings)
+      list.back()["warnings"].push_back(warning_json(warning));
   }
   return list.size() == 1 ? list.front() : list;
 }

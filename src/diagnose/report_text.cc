@@ -195,6 +195,10 @@ std::string case_words(const PublicCase& told) {
   return told.id + ": " + told.title + " (" + told.by + ")";
 }
 
+std::string warning_words(const InputWarning& warning) {
+  return warning.file + " " + warning.what + "; left out: " + warning.left_out;
+}
+
 std::string subject_words(const Subject& subject) {
   const std::string on = subject.node.empty() ? "" : " on " + node_words(subject.node);
   switch (subject.kind) {
@@ -235,6 +239,8 @@ std::string report_text(const Diagnosis& diagnosis, const ReportStyle& style) {
   if (!diagnosis.also_seen.empty()) page.gap();
   add_list(page, "also seen", diagnosis.also_seen);
   add_cases(page, diagnosis);
+  for (const InputWarning& warning : diagnosis.warnings)
+    page.row("warning", warning_words(warning));
   return page.take();
 }
 

@@ -79,6 +79,7 @@ std::string all_text(const Diagnosis& diagnosis) {
                      join(diagnosis.missing, "\n") + "\n" + join(diagnosis.commands, "\n") + "\n";
   for (const TimelineEntry& entry : diagnosis.timeline)
     text += to_text(entry.at) + " " + std::string(to_text(entry.role)) + " " + entry.what + "\n";
+  for (const InputWarning& warning : diagnosis.warnings) text += warning_words(warning) + "\n";
   for (const EvidenceLine& line : diagnosis.evidence)
     text += line.file + ":" + std::to_string(line.line) + " " + line.text + "\n";
   return text;
