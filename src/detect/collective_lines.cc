@@ -9,7 +9,6 @@ std::int64_t number_in(const JobLine& line, std::string_view field) {
 }
 
 std::string group_of(const JobLine& line) {
-  if (const auto value = line.fact->event.field("pg"); !value.empty()) return std::string(value);
   const std::string_view text = line.fact->event.raw.text;
   for (const std::string_view tag : {"PG GUID ", "PG ID ", "PG "}) {
     const auto at = text.find(tag);

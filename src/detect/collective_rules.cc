@@ -1,6 +1,7 @@
 // Rules about collectives. Whoever prints that a collective timed out is a victim: the suspects are
 // the ranks that never said so, or that are behind the others.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "detect/collective_lines.h"
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
+#include "detect/group_members.h"
 #include "detect/launch_counts.h"
 
 namespace faultline {
@@ -35,11 +37,29 @@ void lower(std::int64_t& value, std::int64_t other) {
   if (other >= 0 && (value < 0 || other < value)) value = other;
 }
 
+/// The groups in which ranks say that they wait, by rank and number of the collective: the line
+/// about the time-out itself may name none.
+std::map<std::pair<std::int32_t, std::int64_t>, std::set<std::string>> named_groups(
+    const FailureCase& failure) {
+  std::map<std::pair<std::int32_t, std::int64_t>, std::set<std::string>> named;
+  for (const JobLine& line : failure.lines) {
+    std::string group = group_of(line);
+    if (line.cause->id == cause_id::collective_timeout && !group.empty())
+      named[{line.rank, number_in(line, "seq")}].insert(std::move(group));
+  }
+  return named;
+}
+
 std::map<std::string, Group> waiting_ranks(const FailureCase& failure) {
+  const auto named = named_groups(failure);
   std::map<std::string, Group> groups;
   for (const JobLine& line : failure.lines) {
     if (line.cause->id != cause_id::collective_timeout || line.rank < 0) continue;
-    Waiting& waiting = groups[group_of(line)][line.rank];
+    std::string group = group_of(line);
+    const auto elsewhere = named.find({line.rank, number_in(line, "seq")});
+    if (group.empty() && elsewhere != named.end() && elsewhere->second.size() == 1)
+      group = *elsewhere->second.begin();
+    Waiting& waiting = groups[group][line.rank];
     if (waiting.first == nullptr) waiting.first = &line;
     waiting.timed_out = waiting.timed_out || line.signature->id == timeout_signature;
     lower(waiting.waits_for, number_in(line, "seq"));
@@ -67,6 +87,27 @@ std::vector<std::int32_t> silent_ranks(const Group& group, const AttemptRecord& 
     if (waiting == group.end() || !waiting->second.timed_out) silent.push_back(rank);
   }
   return silent;
+}
+
+/// Everybody who waits, for whatever group.
+Group all_of(const std::map<std::string, Group>& groups) {
+  Group all;
+  for (const auto& [name, group] : groups) {
+    for (const auto& [rank, waiting] : group) {
+      Waiting& in_any = all.try_emplace(rank, waiting).first->second;
+      in_any.timed_out = in_any.timed_out || waiting.timed_out;
+    }
+  }
+  return all;
+}
+
+/// A rank that is behind in one group because it waits in another is a victim there.
+bool waits_elsewhere(std::int32_t rank, const Group& here,
+                     const std::map<std::string, Group>& groups) {
+  return std::any_of(groups.begin(), groups.end(), [&](const auto& other) {
+    const auto waiting = other.second.find(rank);
+    return &other.second != &here && waiting != other.second.end() && waiting->second.timed_out;
+  });
 }
 
 /// The one rank that is behind all others by this counter; -1 if there is none.
@@ -99,11 +140,16 @@ std::string overrun_text(const FailureCase& failure) {
   return {};
 }
 
-std::optional<Explanation> behind_the_others(const Group& group, const FailureCase& failure) {
+std::optional<Explanation> behind_the_others(const std::string& name,
+                                             const std::map<std::string, Group>& groups,
+                                             const FailureCase& failure) {
+  // Of several groups, what names none may be of any, and their numbers cannot be compared.
+  if (name.empty() && groups.size() > 2) return std::nullopt;
+  const Group& group = groups.at(name);
   std::int64_t Waiting::*counter = &Waiting::handed_in;
   std::int32_t rank = lagging_rank(group, counter);
   if (rank < 0) rank = lagging_rank(group, counter = &Waiting::waits_for);
-  if (rank < 0) return std::nullopt;
+  if (rank < 0 || waits_elsewhere(rank, group, groups)) return std::nullopt;
   Explanation explanation = suspect_rank(rank, cause_id::collective_desync, failure);
   explanation.confidence = confidence::fair;
   explanation.evidence.push_back(&group.at(rank).first->fact->event);
@@ -169,6 +215,31 @@ std::optional<Explanation> never_printed(const Group& group, const FailureCase& 
   return explanation;
 }
 
+/// Who is a member of a group that waits, and waits nowhere himself. Those of its members that wait
+/// in other groups are victims there.
+std::optional<Explanation> missing_and_silent(const std::map<std::string, Group>& groups,
+                                              const FailureCase& failure) {
+  const Group all = all_of(groups);
+  std::set<std::int32_t> silent;
+  for (const auto& [name, ranks] : missing_members(failure)) {
+    const auto group = groups.find(name);
+    const bool waits = group != groups.end() &&
+                       std::any_of(group->second.begin(), group->second.end(),
+                                   [](const auto& member) { return member.second.timed_out; });
+    if (!waits) continue;
+    std::copy_if(ranks.begin(), ranks.end(), std::inserter(silent, silent.end()),
+                 [&](std::int32_t rank) { return !all.contains(rank); });
+  }
+  if (silent.size() != 1) return std::nullopt;
+  const std::int32_t rank = *silent.begin();
+  Explanation explanation = suspect_rank(rank, cause_id::collective_timeout, failure);
+  explanation.confidence = confidence::fair;
+  explanation.text =
+      std::to_string(all.size()) + " ranks waited in vain; rank " + std::to_string(rank) +
+      " is missing in a group that waits, never said that it waits, and is the suspect.";
+  return explanation;
+}
+
 }  // namespace
 
 bool is_communication_trouble(const JobLine& line) {
@@ -214,11 +285,14 @@ std::optional<Explanation> rule_collective_timeout(const FailureCase& failure) {
   if (!any) return launches_alone(failure);
   std::optional<Explanation> explanation = different_calls(failure);
   for (const auto& [name, group] : groups) {
-    if (!explanation) explanation = behind_the_others(group, failure);
+    if (!explanation) explanation = behind_the_others(name, groups, failure);
   }
   if (!explanation) explanation = behind_in_launches(failure);
+  if (!explanation) explanation = missing_and_silent(groups, failure);
+  if (!explanation) explanation = never_printed(all_of(groups), failure);
   for (const auto& [name, group] : groups) {
-    if (!explanation) explanation = never_printed(group, failure);
+    const bool of_whole_job = name.empty() || name == "0";
+    if (!explanation && of_whole_job) explanation = never_printed(group, failure);
   }
   if (!explanation) {
     explanation.emplace();
