@@ -408,11 +408,15 @@ std::vector<NodeFaults> FailureDesk::faults_between(std::vector<NodeFaults> all,
 
 namespace {
 
-/// An order from outside ended the job, so that steps tell until when it was at work.
 bool ended_by_order(const FailureCase& failure) {
   return is_order(failure.attempt.state) ||
          std::any_of(failure.lines.begin(), failure.lines.end(),
                      [](const JobLine& line) { return is_order(line); });
+}
+
+/// A limit takes down jobs that are well; a cancel also comes behind what went wrong by itself.
+bool was_at_work(const FailureCase& failure) {
+  return failure.attempt.state == AttemptState::timeout && !failed_by_itself(failure);
 }
 
 }  // namespace
@@ -424,19 +428,18 @@ void FailureDesk::add_faults(const AttemptRecord& record, Instant last_step,
   Instant from = failure.onset - before_failure;
   failure.afterwards =
       faults_between(faults, failure, until + Duration{1}, failure.failed_at + after_failure);
-  const bool steps_tell = last_step != Instant::min() && ended_by_order(failure);
-  if (!steps_tell) {
-    failure.nodes = faults_between(faults, failure, from, until);
-    return;
-  }
+  const bool steps_known = last_step != Instant::min();
   // What was before a step did not keep the job from it.
-  const Instant after_work = last_step - cause_after_failure_max;
-  if (from - last_step >= before_failure) {
+  const Instant after_work = steps_known ? last_step - cause_after_failure_max : Instant::min();
+  if (steps_known && from - last_step >= before_failure && ended_by_order(failure)) {
     failure.nodes = faults_between(faults, failure, after_work, last_step + before_failure);
-    if (!failure.nodes.empty()) failure.stood_still_since = last_step;
+    if (!failure.nodes.empty()) {
+      failure.stood_still_since = last_step;
+      return;
+    }
   }
-  if (!failure.stood_still_since)
-    failure.nodes = faults_between(faults, failure, std::max(from, after_work), until);
+  if (steps_known && was_at_work(failure)) from = std::max(from, after_work);
+  failure.nodes = faults_between(faults, failure, from, until);
 }
 
 void FailureDesk::remember_suspicion(const FailureCase& failure, const Explanation& explanation) {
