@@ -100,7 +100,8 @@ Advice advise(const Verdict& verdict, const Cause& cause, const Circumstances& c
   advice.evict = is_evictable(verdict, cause);
   if (!advice.evict) {
     advice.action = why_not_evict(verdict, cause);
-    if (!circumstances.frame.empty())
+    // What the environment lacks, no line of the program mends.
+    if (!circumstances.frame.empty() && cause.remedy != Remedy::fix_environment)
       advice.action += "Look at the code at " + circumstances.frame + ". ";
     advice.action += cause.next_step;
     return advice;
