@@ -33,6 +33,7 @@ const std::vector<NamedRule>& failure_rules() {
       {"ended_on_purpose", rule_ended_on_purpose},
       {"out_of_memory", rule_out_of_memory},
       {"same_on_all_ranks", rule_same_on_all_ranks},
+      {"many_nodes_name_hardware", rule_many_nodes_name_hardware},
       {"job_names_hardware", rule_job_names_hardware},
       {"repeats_on_suspect", rule_repeats_on_suspect},
       {"bus_error", rule_bus_error},

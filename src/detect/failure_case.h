@@ -181,6 +181,7 @@ std::string kernel_log_of(const std::string& node, const FailureCase& failure);
 std::optional<Explanation> rule_kernel_fault(const FailureCase& failure);  // hardware_rules.cc
 std::optional<Explanation> rule_fault_injected(const FailureCase& failure);
 std::optional<Explanation> rule_node_failed(const FailureCase& failure);
+std::optional<Explanation> rule_many_nodes_name_hardware(const FailureCase& failure);
 std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure);
 std::optional<Explanation> rule_kernel_fault_afterwards(const FailureCase& failure);
 std::optional<Explanation> rule_hardware_outlived(const FailureCase& failure);

@@ -366,6 +366,54 @@ static std::string only_gpu_of(const JobLine& line, const AttemptRecord& attempt
   return one ? place->gpus.front() : std::string();
 }
 
+namespace {
+
+/// A cable has two ends, and its loss can be seen at both; more nodes have none in common.
+constexpr std::size_t shared_nodes_min = 3;
+constexpr Duration shared_span = std::chrono::minutes{1};
+
+/// The nodes whose ranks named the same broken thing as `first` within a minute of it.
+std::vector<std::string> nodes_that_say(const JobLine& first, const FailureCase& failure) {
+  std::vector<std::string> nodes;
+  for (const JobLine& line : failure.lines) {
+    const bool same = says_hardware(line) && line.cause == first.cause && !line.node.empty() &&
+                      line.fact->at - first.fact->at <= shared_span;
+    if (same && !contains(nodes, line.node)) nodes.push_back(line.node);
+  }
+  return nodes;
+}
+
+bool of_network(const Cause& cause) {
+  return cause.cause_class == CauseClass::link || cause.cause_class == CauseClass::nic;
+}
+
+}  // namespace
+
+std::optional<Explanation> rule_many_nodes_name_hardware(const FailureCase& failure) {
+  const auto first = std::find_if(failure.lines.begin(), failure.lines.end(), says_hardware);
+  if (first == failure.lines.end()) return std::nullopt;
+  const std::vector<std::string> nodes = nodes_that_say(*first, failure);
+  if (nodes.size() < shared_nodes_min) return std::nullopt;
+  const bool network = of_network(*first->cause);
+  Explanation explanation = explanation_from(
+      *first, network ? cause_id::fabric : std::string_view(first->cause->id), failure);
+  explanation.subject = network ? Subject::of_cluster() : Subject::of_attempt(failure.attempt.id);
+  explanation.node.clear();
+  explanation.rivals = nodes;
+  explanation.confidence = network ? confidence::likely : confidence::hint;
+  for (const JobLine& line : failure.lines) {
+    if (&line == &*first) continue;
+    const bool same = says_hardware(line) && line.cause == first->cause;
+    (same ? explanation.evidence : explanation.consequences).push_back(&line.fact->event);
+  }
+  explanation.text = std::to_string(nodes.size()) +
+                     " nodes named the same at once: " + first->cause->summary + " (" +
+                     join(nodes, ", ") + "). What they share is likelier broken than each of them.";
+  explanation.missing.push_back(network ? "the switches' log and port counters of that minute"
+                                        : kernel_log_of("", failure));
+  return explanation;
+}
+
 std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure) {
   const auto first = std::find_if(failure.lines.begin(), failure.lines.end(), says_hardware);
   if (first == failure.lines.end()) return std::nullopt;

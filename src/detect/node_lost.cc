@@ -13,6 +13,8 @@
 #include "detect/cause_ids.h"
 #include "detect/clean_record.h"
 #include "detect/confidence.h"
+#include "detect/node_remarks.h"
+#include "detect/place_words.h"
 #include "detect/verdict_book.h"
 #include "model/names.h"
 
@@ -20,10 +22,12 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t lost_nodes_max = 65536;
-constexpr std::size_t remarks_per_node_max = 64;
 constexpr std::size_t shared_nodes_min = 3;
 constexpr Duration shared_span = std::chrono::minutes{1};
 constexpr Duration starved_span = std::chrono::minutes{10};
+/// A scheduler takes a node for lost after some minutes of silence, twenty at the most as they are
+/// set up; tasks that wait for a file server hold their node's daemon back before that.
+constexpr Duration storage_span = std::chrono::minutes{30};
 
 struct LostNode {
   Fact scheduler;  // why the scheduler's view counts; event.id is empty if only the agent is silent
@@ -60,6 +64,8 @@ class NodeLost final : public Detector {
     if (event.kind == EventKind::attempt_ended) observe_end(event);
     if (event.kind == EventKind::log_signature && event.source == EventSource::scheduler)
       observe_remark(event);
+    if (event.kind == EventKind::log_signature && event.source == EventSource::kernel_log)
+      observe_storage(event);
     if (cleans_record(event)) forget(node_of(event));
   }
 
@@ -69,15 +75,16 @@ class NodeLost final : public Detector {
     news_ = now < settling_until_;
     for (const std::string& name : std::exchange(gone_, {}))
       book_.settle(name, {}, catalog_, now, verdicts);
+    settling_until_ = std::max(settling_until_, remarks_.evaluate(now, verdicts));
     std::vector<Verdict> common;
     const std::set<std::string> shared = shared_losses(common);
     for (const auto& [name, node] : lost_) {
       std::vector<Verdict> own;
-      if (!shared.contains(name)) own.push_back(verdict_of(name, node, now));
+      if (!shared.contains(name) && !remarks_.is_shared(name))
+        own.push_back(verdict_of(name, node, now));
       book_.settle(name, std::move(own), catalog_, now, verdicts);
     }
     book_.settle("", std::move(common), catalog_, now, verdicts);
-    for (const std::string& name : std::exchange(remarked_, {})) judge_remarks(name, now, verdicts);
   }
 
  private:
@@ -131,12 +138,10 @@ class NodeLost final : public Detector {
   /// It passed a test or was given back: what was said stands, and a new loss is a new incident.
   void forget(const std::string& name) {
     lost_.erase(name);
-    remarks_.erase(name);
+    storage_trouble_.erase(name);
+    remarks_.forget(name);
     book_.forget(name);
-    book_.forget(remarks_scope(name));
   }
-
-  static std::string remarks_scope(const std::string& name) { return name + "|remarks"; }
 
   void observe_end(const Event& event) {
     if (event.field("state") != to_text(AttemptState::node_fail)) return;
@@ -162,62 +167,41 @@ class NodeLost final : public Detector {
       if (!node.down()) node.scheduler = fact_of(event);
       return;
     }
-    if (remarks_.size() >= lost_nodes_max && !remarks_.contains(event.subject.node)) return;
-    EventWindow& remarks =
-        remarks_.try_emplace(event.subject.node, remarks_per_node_max).first->second;
-    remarks.forget_before(learnt_at(event) - catalog_.policy().limits.repeat_window);
-    if (remarks.add(event)) {
-      remarked_.insert(event.subject.node);
-      news_ = true;
+    if (remarks_.observe(event, signature->cause)) news_ = true;
+  }
+
+  /// The node's kernel waits for a file server, or no longer does.
+  void observe_storage(const Event& event) {
+    const Signature* signature = catalog_.signature(event.signature);
+    if (signature == nullptr || event.subject.kind != SubjectKind::storage) return;
+    const std::string& name = node_of(event);
+    const auto trouble = storage_trouble_.find(name);
+    if (signature->use == SignatureUse::clears) {
+      if (trouble != storage_trouble_.end() && trouble->second.event.signature == signature->clears)
+        storage_trouble_.erase(trouble);
+    } else if (signature->role == Role::root) {
+      if (storage_trouble_.size() >= lost_nodes_max && trouble == storage_trouble_.end())
+        storage_trouble_.erase(storage_trouble_.begin());
+      storage_trouble_.insert_or_assign(name, fact_of(event));
     }
   }
 
-  /// A node without memory stops answering: what took the memory may be the cause, and not the
-  /// node. News that come later than late news are waited for take nothing back.
-  bool ran_out_of_memory(const std::string& name, const LostNode& node) const {
+  /// What may have kept the node from answering, in words; "" if nothing is known. News that come
+  /// later than late news are waited for take nothing back.
+  [[nodiscard]] std::string excuse_of(const std::string& name, const LostNode& node) const {
     const Instant lost_at = node.since();
     const Instant learnt_until =
         (node.down() ? node.scheduler : node.agent).arrived + catalog_.policy().limits.lateness;
-    const auto remarks = remarks_.find(name);
-    if (remarks == remarks_.end()) return false;
-    const auto& facts = remarks->second.facts();
-    return std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) {
-      const Duration before = lost_at - fact.at;
-      return catalog_.signature(fact.event.signature)->cause == cause_id::out_of_memory_host &&
-             before >= Duration{0} && before <= starved_span && fact.arrived <= learnt_until;
-    });
-  }
-
-  void judge_remarks(const std::string& name, Instant now, VerdictSink& verdicts) {
-    const auto remarks = remarks_.find(name);
-    if (remarks == remarks_.end()) return;
-    std::map<std::string, Verdict> by_cause;
-    for (const Fact& fact : remarks->second.facts()) {
-      const Signature* signature = catalog_.signature(fact.event.signature);
-      const Cause* cause = catalog_.cause(signature->cause);
-      if (cause == nullptr) continue;
-      Verdict& verdict = by_cause[cause->id];
-      const bool decisive = signature->strength == Strength::decisive;
-      if (verdict.evidence.empty()) {
-        verdict.cause = cause->id;
-        verdict.subject = Subject::of_node(name);
-        verdict.since = fact.at;
-        verdict.explanation = "The scheduler says of " + name + ": " + cause->summary + ".";
-        if (!decisive) verdict.missing = {"kernel log of " + name};
-      }
-      verdict.confidence = decisive ? confidence::certain : confidence::even;
-      const bool settled = now - fact.arrived >= catalog_.policy().limits.lateness;
-      verdict.status = decisive && settled ? VerdictStatus::confirmed : VerdictStatus::suspected;
-      add_evidence(verdict, fact.event);
-      if (decisive && !settled) {
-        remarked_.insert(name);
-        settling_until_ =
-            std::max(settling_until_, fact.arrived + catalog_.policy().limits.lateness);
-      }
-    }
-    std::vector<Verdict> holding;
-    for (auto& [cause, verdict] : by_cause) holding.push_back(std::move(verdict));
-    book_.settle(remarks_scope(name), std::move(holding), catalog_, now, verdicts);
+    if (remarks_.said(name, cause_id::out_of_memory_host, lost_at - starved_span, lost_at,
+                      learnt_until))
+      return " It had run out of memory, and a node without memory does not answer.";
+    const auto storage = storage_trouble_.find(name);
+    if (storage == storage_trouble_.end()) return {};
+    const Fact& trouble = storage->second;
+    const bool before = trouble.at <= lost_at && trouble.at >= lost_at - storage_span;
+    if (!before || trouble.arrived > learnt_until) return {};
+    return " Before, it waited for " + place_words(trouble.event.subject) +
+           ", and a node whose tasks hang there does not answer.";
   }
 
   /// Nodes that were lost together, with the verdict about what they share.
@@ -267,23 +251,22 @@ class NodeLost final : public Detector {
     verdict.explanation =
         node.down() ? "The scheduler has lost " + name + "."
                     : "The agent of " + name + " fell silent; the scheduler still sees the node.";
-    if (ran_out_of_memory(name, node)) {
+    if (const std::string excuse = excuse_of(name, node); !excuse.empty()) {
       verdict.status = VerdictStatus::suspected;
       verdict.confidence = std::min(verdict.confidence, confidence::hint);
-      verdict.explanation +=
-          " It had run out of memory, and a node without memory does not answer.";
+      verdict.explanation += excuse;
     }
     return verdict;
   }
 
   const Catalog& catalog_;
   std::map<std::string, LostNode> lost_;
-  std::map<std::string, EventWindow> remarks_;
-  std::set<std::string> remarked_;
+  std::map<std::string, Fact> storage_trouble_;  // by node, what its kernel waits for
   std::set<std::string> gone_;
   bool news_ = false;
   Instant settling_until_;
   VerdictBook book_{"node_lost"};
+  NodeRemarks remarks_{catalog_, book_};
 };
 
 }  // namespace

@@ -30,6 +30,7 @@ double evict_confidence_min(const Verdict& verdict) {
 /// counts: hardware that a rank met is that of its node.
 bool is_evictable(const Verdict& verdict, const Cause& cause) {
   if (verdict.status == VerdictStatus::unknown || blames_no_node(cause)) return false;
+  if (verdict.subject.kind == SubjectKind::cluster) return false;  // of many nodes at once
   if (verdict.status != VerdictStatus::confirmed &&
       verdict.confidence < evict_confidence_min(verdict))
     return false;
@@ -85,6 +86,8 @@ std::string test_of(const Cause& cause) {
 
 /// A next step that begins with a drain is for a fault that is sure; this one is not.
 std::string why_not_evict(const Verdict& verdict, const Cause& cause) {
+  if (verdict.subject.kind == SubjectKind::cluster && concerns_node(cause.remedy))
+    return "Do not evict these nodes: look for what they share first. Of a single node: ";
   const bool may_be_node = concerns_node(cause.remedy) && !blames_no_node(cause) &&
                            verdict.status != VerdictStatus::unknown;
   if (may_be_node)

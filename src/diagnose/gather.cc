@@ -142,7 +142,8 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
   seen.dates = printed_dates(head, written);
   Counters counted;  // of this file alone
   InputFile dated = file;
-  dated.modified = written_before(seen.dates, written);
+  if (const Instant before = written_before(seen.dates, written); before < written)
+    dated.modified = before;
   const auto decoder = make_file_decoder(seen.kind, dated, head, databases_, counted, now_);
   if (decoder == nullptr) {
     if (seen.kind != ContentKind::empty)
