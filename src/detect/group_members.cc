@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "detect/collective_lines.h"
@@ -11,6 +12,7 @@ namespace faultline {
 namespace {
 
 constexpr std::int32_t place_max = 65536;
+constexpr std::size_t heard_per_missing_min = 3;
 
 struct ProcessGroup {
   std::string kind;                              // "dp"; "" if it is not told
@@ -71,11 +73,15 @@ std::map<std::string, std::set<std::int32_t>> missing_members(const FailureCase&
     const auto step = spacing(group);
     if (!step) continue;
     const auto [first, first_rank] = *group.rank_at.begin();
+    std::set<std::int32_t> gaps;
     for (std::int32_t place = 0; place < size_of_kind[group.kind.empty() ? name : group.kind];
          ++place) {
       const std::int32_t rank = first_rank + (place - first) * *step;
-      if (!group.rank_at.contains(place) && rank >= 0) missing[name].insert(rank);
+      if (!group.rank_at.contains(place) && rank >= 0) gaps.insert(rank);
     }
+    // Where more are not heard than a few, it is their output that is not here.
+    if (!gaps.empty() && gaps.size() * heard_per_missing_min <= group.rank_at.size())
+      missing.emplace(name, std::move(gaps));
   }
   return missing;
 }
