@@ -20,6 +20,13 @@ const std::string& node_of(const Event& event) {
   return event.subject.node.empty() ? event.reporter : event.subject.node;
 }
 
+FactList list_of(const Facts& facts) {
+  FactList list;
+  list.reserve(facts.size());
+  for (const Fact& fact : facts) list.push_back(&fact);
+  return list;
+}
+
 bool EventWindow::add(const Event& event, bool root, const Signature* signature,
                       const Cause* cause) {
   if (known_.contains(event.id)) return false;
@@ -28,7 +35,7 @@ bool EventWindow::add(const Event& event, bool root, const Signature* signature,
     const bool newer = !facts_.empty() && happened_at(event) > facts_.front().at;
     if (when_full_ == WhenFull::drop_newest || !newer) return false;
     known_.erase(facts_.front().event.id);
-    facts_.erase(facts_.begin());
+    facts_.pop_front();
   }
   known_.insert(event.id);
   Fact fact{event, happened_at(event), learnt_at(event), signature, cause};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -34,8 +35,14 @@ struct Fact {
   const Cause* cause = nullptr;
 };
 
+/// A window lets go of the oldest again and again, which must not cost a walk over the others.
+using Facts = std::deque<Fact>;
+
 /// Facts of one or more windows, ordered by time.
 using FactList = std::vector<const Fact*>;
+
+/// Pointers to all of them.
+FactList list_of(const Facts& facts);
 
 /// When the event happened: its own stamp, but never later than it was received (a clock ahead of
 /// ours does not make an event of the future).
@@ -67,14 +74,14 @@ class EventWindow {
   void clear();
 
   /// Ordered by `at`, then in the order of arrival.
-  [[nodiscard]] const std::vector<Fact>& facts() const { return facts_; }
+  [[nodiscard]] const Facts& facts() const { return facts_; }
   [[nodiscard]] std::size_t dropped() const { return dropped_; }
 
  private:
   std::size_t facts_max_;
   WhenFull when_full_;
   std::size_t dropped_ = 0;
-  std::vector<Fact> facts_;
+  Facts facts_;
   std::unordered_set<EventId> known_;
 };
 

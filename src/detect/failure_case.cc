@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "base/contains.h"
 #include "base/text.h"
@@ -191,47 +194,60 @@ bool shows_life(const JobLine& line) {
   return contains(signs, std::string_view(line.signature->id));
 }
 
-/// The last exception of its program that the rank of `said` raised; Instant::min() if there is
-/// none.
-Instant last_own_error(const std::vector<JobLine>& lines, const JobLine& said) {
-  Instant last = Instant::min();
-  for (const JobLine& line : lines) {
-    if (line.rank == said.rank && line.node == said.node && is_own_error(line) &&
-        lies_outside_node(*line.cause))
-      last = std::max(last, line.fact->event.observed_at);
+/// What the lines say of each rank's life, looked up for every word of broken hardware.
+class LifeSigns {
+ public:
+  LifeSigns(const std::vector<JobLine>& lines, const RankStarts& starts) {
+    for (const auto& [rank, at] : starts) alive_[rank].insert(at);
+    for (const JobLine& line : lines) {
+      const Instant at = line.fact->event.observed_at;
+      const std::string_view behind = line.fact->event.field(went_on_after_field);
+      if (!behind.empty()) outlived_.insert(behind);
+      if (shows_life(line)) alive_[line.rank].insert(at);
+      if (!is_own_error(line) || !lies_outside_node(*line.cause)) continue;
+      Instant& last =
+          last_errors_.try_emplace({line.rank, line.node}, Instant::min()).first->second;
+      last = std::max(last, at);
+    }
   }
-  return last;
-}
 
-/// Was the rank started, or did it say that it is at work, after `from` and no later than `to`?
-bool alive_between(const std::vector<JobLine>& lines, const RankStarts& starts, std::int32_t rank,
-                   Instant from, Instant to) {
-  const auto inside = [&](Instant at) { return at > from && at <= to; };
-  const auto start = starts.find(rank);
-  if (start != starts.end() && inside(start->second)) return true;
-  return std::any_of(lines.begin(), lines.end(), [&](const JobLine& line) {
-    return line.rank == rank && shows_life(line) && inside(line.fact->event.observed_at);
-  });
-}
+  /// Its rank counted on behind `said`.
+  [[nodiscard]] bool went_on(const JobLine& said) const {
+    return outlived_.contains(said.fact->event.id);
+  }
+  /// The last exception of its program that the rank of `said` raised; Instant::min() if there is
+  /// none.
+  [[nodiscard]] Instant last_own_error(const JobLine& said) const {
+    const auto last = last_errors_.find({said.rank, said.node});
+    return last == last_errors_.end() ? Instant::min() : last->second;
+  }
+  /// Was the rank started, or did it say that it is at work, after `from` and no later than `to`?
+  [[nodiscard]] bool alive_between(std::int32_t rank, Instant from, Instant to) const {
+    const auto signs = alive_.find(rank);
+    if (signs == alive_.end()) return false;
+    const auto next = signs->second.upper_bound(from);
+    return next != signs->second.end() && *next <= to;
+  }
 
-/// Its rank counted on behind `said`.
-bool went_on(const std::vector<JobLine>& lines, const JobLine& said) {
-  return std::any_of(lines.begin(), lines.end(), [&](const JobLine& line) {
-    return line.fact->event.field(went_on_after_field) == said.fact->event.id;
-  });
-}
+ private:
+  std::set<std::string_view> outlived_;  // ids of events
+  std::map<std::int32_t, std::set<Instant>> alive_;
+  std::map<std::pair<std::int32_t, std::string_view>, Instant> last_errors_;  // of rank and node
+};
 
 }  // namespace
 
 void mark_outlived(std::vector<JobLine>& lines, const RankStarts& starts) {
   constexpr Duration death_throes = std::chrono::minutes{1};  // what is raised in a clean-up
+  // Whether hardware was outlived changes nothing of what lies outside the node.
+  const LifeSigns signs(lines, starts);
   for (JobLine& said : lines) {
     if (!says_hardware(said)) continue;
-    said.outlived = went_on(lines, said);
+    said.outlived = signs.went_on(said);
     const Instant at = said.fact->event.observed_at;
     if (said.outlived || !known(at) || said.rank < 0) continue;
-    const Instant error = last_own_error(lines, said);
-    said.outlived = error > at + death_throes && alive_between(lines, starts, said.rank, at, error);
+    const Instant error = signs.last_own_error(said);
+    said.outlived = error > at + death_throes && signs.alive_between(said.rank, at, error);
   }
 }
 

@@ -327,8 +327,8 @@ void spell_node(JobLine& line, const AttemptRecord& attempt) {
 }  // namespace
 
 FactList FailureDesk::facts_about(const Lines& lines, Instant failed_at) const {
-  const std::vector<Fact>& recent = lines.window.facts();
-  const std::vector<Fact>& errors = lines.errors.facts();
+  const Facts& recent = lines.window.facts();
+  const Facts& errors = lines.errors.facts();
   Instant began = failed_at;
   for (const Fact& fact : recent) began = std::min(began, onset_of(fact));
   for (const Fact& fact : errors) {
@@ -383,7 +383,8 @@ std::vector<NodeFaults> FailureDesk::faults_of(const AttemptRecord& record) cons
   for (const std::string& node : record.nodes) {
     const auto window = kernel_.find(node);
     if (window == kernel_.end()) continue;
-    all.push_back({node, clocks_.of(node), judge_kernel_facts(window->second.facts(), catalog_)});
+    all.push_back(
+        {node, clocks_.of(node), judge_kernel_facts(list_of(window->second.facts()), catalog_)});
   }
   return all;
 }

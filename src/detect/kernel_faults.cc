@@ -176,6 +176,8 @@ KernelFault fault_of_burst(const Subject& subject, const FactList& burst, const 
                                      [&](const Fact* fact) { return is_decisive(*fact, catalog); });
   fault.confidence = fault.decisive ? confidence::proven : confidence::even;
   fault.ready_at = ready_at(fault, catalog);
+  // A process that is gone is nothing to the node, and a reason to whoever lost its connection.
+  fault.brief = fault.cause->id == cause_id::crash_signal;
   if (fault.cause->id == cause_id::ecc_contained) {
     fault.note =
         "The error was contained to one process: that job has to restart, other work on the node "

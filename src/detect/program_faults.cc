@@ -22,8 +22,6 @@ constexpr Duration program_burst_gap = std::chrono::minutes{1};
 /// Two faults this far apart are two runs, where neither process nor attempt is known.
 constexpr Duration other_run_gap = std::chrono::minutes{10};
 
-using Facts = std::vector<const Fact*>;
-
 std::string place_of(const Fact& fact) {
   std::string place;
   for (const std::string_view name : {"gpc", "tpc"}) {
@@ -32,7 +30,7 @@ std::string place_of(const Fact& fact) {
   return place;
 }
 
-bool spread(const Facts& burst) {
+bool spread(const FactList& burst) {
   std::set<Subject> gpus;
   std::set<std::string> places;
   for (const Fact* fact : burst) {
@@ -42,8 +40,8 @@ bool spread(const Facts& burst) {
   return gpus.size() > 1 || places.size() > 1;
 }
 
-std::vector<Facts> bursts_of(const Facts& facts) {
-  std::vector<Facts> bursts;
+std::vector<FactList> bursts_of(const FactList& facts) {
+  std::vector<FactList> bursts;
   for (const Fact* fact : facts) {
     if (bursts.empty() || fact->at - bursts.back().back()->at > program_burst_gap)
       bursts.emplace_back();
@@ -52,7 +50,7 @@ std::vector<Facts> bursts_of(const Facts& facts) {
   return bursts;
 }
 
-std::string process_of(const Facts& burst) {
+std::string process_of(const FactList& burst) {
   for (const Fact* fact : burst) {
     const std::string_view pid = fact->event.field("pid");
     if (parse_number<long>(pid)) return std::string(pid);
@@ -60,7 +58,7 @@ std::string process_of(const Facts& burst) {
   return {};
 }
 
-bool other_run(const Facts& a, const Facts& b) {
+bool other_run(const FactList& a, const FactList& b) {
   const auto &first = a.front()->event.attempt, &second = b.front()->event.attempt;
   if (first && second) return *first != *second;
   const std::string process = process_of(a), other = process_of(b);
@@ -68,7 +66,7 @@ bool other_run(const Facts& a, const Facts& b) {
   return b.front()->at - a.back()->at >= other_run_gap;
 }
 
-KernelFault make_fault(const Facts& evidence, const Cause* cause) {
+KernelFault make_fault(const FactList& evidence, const Cause* cause) {
   KernelFault fault;
   fault.cause = cause;
   fault.evidence = evidence;
@@ -77,7 +75,7 @@ KernelFault make_fault(const Facts& evidence, const Cause* cause) {
 }
 
 /// The GPU that all lines speak of; nullptr if there are several or it has no address.
-const Subject* one_gpu(const Facts& burst) {
+const Subject* one_gpu(const FactList& burst) {
   const Subject& gpu = burst.front()->event.subject;
   const bool alone = names_part(gpu) && std::all_of(burst.begin(), burst.end(), [&](auto* fact) {
                        return fact->event.subject == gpu;
@@ -87,7 +85,7 @@ const Subject* one_gpu(const Facts& burst) {
 
 /// The job if any of the lines knows it; else the one GPU where it happened, by which a person
 /// finds the job.
-Subject program_subject(const Facts& burst) {
+Subject program_subject(const FactList& burst) {
   for (const Fact* fact : burst) {
     if (fact->event.attempt) return job_of(fact->event);
   }
@@ -96,7 +94,7 @@ Subject program_subject(const Facts& burst) {
 }
 
 /// "Process 5511 on n1, GPU 0000:3b:00.0": what a person needs to find the program.
-std::string program_text(const Facts& burst) {
+std::string program_text(const FactList& burst) {
   const std::string process = process_of(burst);
   std::string text = (process.empty() ? "A program" : "Process " + process) + " on " +
                      node_words(node_of(burst.front()->event));
@@ -104,7 +102,7 @@ std::string program_text(const Facts& burst) {
   return gpu != nullptr ? text + ", GPU " + gpu->part + "," : text;
 }
 
-KernelFault program_fault(const Facts& burst, bool sure, const Catalog& catalog) {
+KernelFault program_fault(const FactList& burst, bool sure, const Catalog& catalog) {
   KernelFault fault = make_fault(burst, catalog.cause(cause_id::user_exception));
   fault.subject = program_subject(burst);
   fault.program = true;
@@ -124,11 +122,11 @@ KernelFault program_fault(const Facts& burst, bool sure, const Catalog& catalog)
 }
 
 /// Single-place bursts of one GPU that repeat in another run.
-std::vector<KernelFault> repeats(const std::vector<Facts>& bursts, const Cause* cause,
+std::vector<KernelFault> repeats(const std::vector<FactList>& bursts, const Cause* cause,
                                  std::set<const Fact*>& used) {
-  std::map<std::pair<Subject, std::string>, std::vector<Facts>> by_place;
+  std::map<std::pair<Subject, std::string>, std::vector<FactList>> by_place;
   std::map<std::string, std::set<Subject>> gpus_at;
-  for (const Facts& burst : bursts) {
+  for (const FactList& burst : bursts) {
     for (const Fact* fact : burst) gpus_at[place_of(*fact)].insert(fact->event.subject);
     if (!spread(burst))
       by_place[{burst.front()->event.subject, place_of(*burst.front())}].push_back(burst);
@@ -138,10 +136,10 @@ std::vector<KernelFault> repeats(const std::vector<Facts>& bursts, const Cause* 
     if (runs.size() < 2 || !names_part(place.first)) continue;
     if (gpus_at[place.second].size() > 1) continue;  // the other GPUs are not silent there
     if (std::none_of(runs.begin() + 1, runs.end(),
-                     [&](const Facts& run) { return other_run(runs.front(), run); }))
+                     [&](const FactList& run) { return other_run(runs.front(), run); }))
       continue;
-    Facts evidence;
-    for (const Facts& run : runs) evidence.insert(evidence.end(), run.begin(), run.end());
+    FactList evidence;
+    for (const FactList& run : runs) evidence.insert(evidence.end(), run.begin(), run.end());
     used.insert(evidence.begin(), evidence.end());
     KernelFault fault = make_fault(evidence, cause);
     fault.subject = place.first;
@@ -157,19 +155,19 @@ std::vector<KernelFault> repeats(const std::vector<Facts>& bursts, const Cause* 
 
 }  // namespace
 
-std::vector<KernelFault> judge_program_faults(const Facts& facts, const Catalog& catalog) {
-  std::map<std::string, Facts> by_cause;
+std::vector<KernelFault> judge_program_faults(const FactList& facts, const Catalog& catalog) {
+  std::map<std::string, FactList> by_cause;
   for (const Fact* fact : facts) {
     if (const Cause* cause = cause_of(*fact, catalog)) by_cause[cause->id].push_back(fact);
   }
   std::vector<KernelFault> faults;
   if (catalog.cause(cause_id::user_exception) == nullptr) return faults;
   for (const auto& [cause, same] : by_cause) {
-    const std::vector<Facts> bursts = bursts_of(same);
+    const std::vector<FactList> bursts = bursts_of(same);
     std::set<const Fact*> used;
     for (KernelFault& fault : repeats(bursts, catalog.cause(cause), used))
       faults.push_back(std::move(fault));
-    for (const Facts& burst : bursts) {
+    for (const FactList& burst : bursts) {
       if (!used.contains(burst.front()))
         faults.push_back(program_fault(burst, spread(burst), catalog));
     }

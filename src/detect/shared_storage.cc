@@ -52,7 +52,7 @@ class SharedStorage final : public Detector {
 
  private:
   /// The complaints of each node that no later line of that node took back.
-  std::map<std::string, const Fact*> open_complaints(const std::vector<Fact>& facts) const {
+  std::map<std::string, const Fact*> open_complaints(const Facts& facts) const {
     std::map<std::string, const Fact*> open;
     for (const Fact& fact : facts) {
       const Signature* signature = catalog_.signature(fact.event.signature);
@@ -80,8 +80,7 @@ class SharedStorage final : public Detector {
     return most;
   }
 
-  void judge(const std::string& name, const std::vector<Fact>& facts, Instant now,
-             VerdictSink& verdicts) {
+  void judge(const std::string& name, const Facts& facts, Instant now, VerdictSink& verdicts) {
     const auto open = open_complaints(facts);
     std::vector<Verdict> holding;
     const std::size_t together = nodes_within_span(open);

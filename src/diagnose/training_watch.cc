@@ -75,13 +75,21 @@ void each_line(std::string_view text, Take take) {
   }
 }
 
-std::int64_t last_step_in(std::string_view before) {
+/// In the last before_bytes_max of what lies before a line; `offset` is where that begins.
+TrainingWatch::Counted last_step_in(std::string_view before, std::uint64_t offset) {
   if (before.size() > before_bytes_max) {
+    offset += before.size() - before_bytes_max;
     before = before.substr(before.size() - before_bytes_max);
-    before.remove_prefix(std::min(line_end(before), before.size()));  // half a line
+    const auto half_a_line = std::min(line_end(before), before.size());
+    offset += half_a_line;
+    before.remove_prefix(half_a_line);
   }
-  std::int64_t last = -1;
-  each_line(before, [&](std::string_view line) { last = counted_step(line).value_or(last); });
+  const char* const begin = before.data();
+  TrainingWatch::Counted last;
+  each_line(before, [&](std::string_view line) {
+    if (const auto step = counted_step(line))
+      last = {*step, offset + static_cast<std::uint64_t>(line.data() - begin)};
+  });
   return last;
 }
 
@@ -123,6 +131,20 @@ std::vector<const Event*> TrainingWatch::marks_in(const std::vector<Event>& even
   return marks;
 }
 
+/// Words can come by the thousand: of what lies before them each line is looked at once.
+std::int64_t TrainingWatch::step_before(std::string_view before, std::uint64_t offset) {
+  const std::uint64_t end = offset + before.size();
+  const std::uint64_t from = end - std::min<std::uint64_t>(before.size(), before_bytes_max);
+  if (counted_until_ < from || counted_until_ > end) {
+    counted_ = last_step_in(before, offset);
+  } else if (const auto next = last_step_in(before.substr(counted_until_ - offset), counted_until_);
+             next.step >= 0) {
+    counted_ = next;
+  }
+  counted_until_ = end;
+  return counted_.offset < from ? -1 : counted_.step;
+}
+
 void TrainingWatch::take(const Event& event, std::string_view before) {
   const std::uint64_t place = event.raw.offset;
   if (!says_hardware(event)) {
@@ -130,8 +152,9 @@ void TrainingWatch::take(const Event& event, std::string_view before) {
     return;
   }
   // What counts up without a step before the words may have done so before them.
-  const std::int64_t step = last_step_in(before);
-  if (step < 0 || watched_.size() >= watched_max) return;
+  if (watched_.size() >= watched_max) return;
+  const std::int64_t step = step_before(before, recent_end_ - recent_.size());
+  if (step < 0) return;
   watched_.emplace_back();
   watched_.back().event = event;
   watched_.back().last_step = step;

@@ -38,6 +38,12 @@ class TrainingWatch final : public FileDecoder {
   [[nodiscard]] std::string_view document() const override { return log_->document(); }
   [[nodiscard]] std::string trouble() const override { return log_->trouble(); }
 
+  /// A step, and where the line that counts it begins.
+  struct Counted {
+    std::int64_t step = -1;
+    std::uint64_t offset = 0;
+  };
+
  private:
   /// Words about broken hardware, and the steps behind them.
   struct Said {
@@ -56,6 +62,9 @@ class TrainingWatch final : public FileDecoder {
   [[nodiscard]] std::vector<const Event*> marks_in(const std::vector<Event>& events) const;
   /// Goes on behind the last line that was looked at.
   std::vector<Event> look_at_lines(const std::vector<const Event*>& marks);
+  /// The last step that is counted in `before`, the end of what was read so far; -1 if there is
+  /// none near. `offset` is where it begins.
+  std::int64_t step_before(std::string_view before, std::uint64_t offset);
   void take(const Event& event, std::string_view before);
   void count(const Line& line, std::vector<Event>& told);
   [[nodiscard]] static bool may_be_before(const Said& said, const Line& line, Instant at);
@@ -73,6 +82,8 @@ class TrainingWatch final : public FileDecoder {
   const Catalog& catalog_;
   Instant now_;
   std::vector<Said> watched_;
+  Counted counted_;  // before counted_until_
+  std::uint64_t counted_until_ = 0;
   std::string recent_;             // the last bytes of the log, so that no verdict depends on
   std::uint64_t recent_end_ = 0;   // where a read ended
   std::uint64_t lines_until_ = 0;  // the first line without an end, or not yet looked at
