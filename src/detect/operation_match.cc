@@ -1,6 +1,7 @@
 #include "detect/operation_match.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/text.h"
@@ -79,6 +80,27 @@ std::string text_of(const Meaning& meaning, const Meaning& other) {
 }
 
 }  // namespace
+
+bool is_collective(const LaneKey& key) { return key.lane == "collective"; }
+
+std::int32_t peer_of(const LaneKey& key) {
+  if (is_collective(key) || key.lane.size() < 6) return -1;
+  return parse_number<std::int32_t>(std::string_view(key.lane).substr(5)).value_or(-1);
+}
+
+LaneKey seen_by_peer(const LaneKey& key, std::int32_t rank) {
+  const bool sends = key.lane.starts_with("send>");
+  return {key.group, (sends ? "recv<" : "send>") + std::to_string(rank)};
+}
+
+bool needs_everybody(const Event& event) {
+  constexpr auto kinds = std::to_array<std::string_view>(
+      {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "barrier"});
+  const std::string_view op = event.field("op");
+  return event.field("lane") == "collective" &&
+         std::any_of(kinds.begin(), kinds.end(),
+                     [op](auto kind) { return op.find(kind) != std::string_view::npos; });
+}
 
 std::int64_t element_count(std::string_view sizes) {
   constexpr std::int64_t limit = std::int64_t{1} << 48U;

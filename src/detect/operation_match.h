@@ -11,6 +11,15 @@
 
 namespace faultline {
 
+bool is_collective(const LaneKey& key);
+/// The peer of "send>5" and "recv<5", -1 of others.
+std::int32_t peer_of(const LaneKey& key);
+/// The other end of the transfers that `rank` has in this lane.
+LaneKey seen_by_peer(const LaneKey& key, std::int32_t rank);
+/// Nobody gets through it before everybody has come. Not so of those with a root, which may be done
+/// on one side early, and of exchanges, where some may have nothing to give.
+bool needs_everybody(const Event& event);
+
 struct OddRanks {
   std::vector<std::int32_t> ranks;  // those who differ; everybody where it cannot be told who
   bool sided = false;               // it could be told

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "detect/operation_match.h"
 
 namespace faultline {
 namespace {
@@ -91,6 +92,7 @@ OperationOrder::OperationOrder(const OperationBoard& board) : board_(board) {
     for (const auto& [key, lane] : trace->lanes) {
       const auto kind = kind_of(rank, key);
       if (!kind) continue;
+      if (!is_collective(key)) stages_.emplace(rank, stage_of(rank, key));
       // Two lanes of one kind cannot be told apart on another rank.
       const auto [entry, fresh] = lanes.try_emplace(*kind, &lane);
       if (!fresh) entry->second = nullptr;
@@ -104,7 +106,7 @@ std::optional<LaneKind> OperationOrder::kind_of(std::int32_t rank, const LaneKey
   const auto& ranks = group->ranks;
   const std::int64_t step = ranks.size() < 2 ? 0 : *std::next(ranks.begin()) - *ranks.begin();
   std::string lane = key.lane;
-  if (lane != "collective") {
+  if (!is_collective(key)) {
     const auto peer = parse_number<std::int32_t>(
         std::string_view(lane).substr(std::min<std::size_t>(5, lane.size())));
     if (!peer) return std::nullopt;
@@ -123,6 +125,17 @@ const RankOperation* OperationOrder::went_past(std::int32_t rank, const LaneKey&
     if (instead != nullptr && votes(rank, key, seq, other_key, *instead) > 0) return instead;
   }
   return nullptr;
+}
+
+std::int64_t OperationOrder::stage_of(std::int32_t rank, const LaneKey& key) const {
+  const auto& ranks = board_.group(key.group)->ranks;
+  return std::distance(ranks.begin(), ranks.find(rank));
+}
+
+/// Each stage of a pipeline sends and receives in an order of its own.
+bool OperationOrder::same_stage(std::int32_t rank, std::int32_t other) const {
+  const auto own = stages_.find(rank), their = stages_.find(other);
+  return own != stages_.end() && their != stages_.end() && own->second == their->second;
 }
 
 bool OperationOrder::alike(std::int32_t rank, std::int32_t other, const LaneKind& but_for) {
@@ -145,7 +158,7 @@ int OperationOrder::votes(std::int32_t rank, const LaneKey& key, std::int64_t se
                           const LaneKey& other_key, const RankOperation& instead) {
   const auto kind = kind_of(rank, key), other_kind = kind_of(rank, other_key);
   if (!kind || !other_kind) return 0;
-  const bool collectives = key.lane == "collective" && other_key.lane == "collective";
+  const bool collectives = is_collective(key) && is_collective(other_key);
   const KindLanes& own = lanes_.at(rank);
   const bool comparable = *kind != *other_kind && lane_of(own, *other_kind) != nullptr;
   int votes = 0, guesses = 0, asked = 0;
@@ -157,7 +170,9 @@ int OperationOrder::votes(std::int32_t rank, const LaneKey& key, std::int64_t se
     if (collectives && missed != nullptr && their != nullptr) {
       ++asked;
       votes += vote(missed, seq, their, instead);
-    } else if (const KindLanes& lanes = lanes_.at(other); comparable && alike(rank, other, *kind)) {
+    } else if (const KindLanes& lanes = lanes_.at(other);
+               comparable && (collectives || same_stage(rank, other)) &&
+               alike(rank, other, *kind)) {
       ++asked;
       guesses += vote(lane_of(lanes, *kind), seq, lane_of(lanes, *other_kind), instead);
     }

@@ -39,12 +39,16 @@ class OperationOrder {
 
   [[nodiscard]] int votes(std::int32_t rank, const LaneKey& key, std::int64_t seq,
                           const LaneKey& other_key, const RankOperation& instead);
+  /// The place of `rank` in the group of its transfers.
+  [[nodiscard]] std::int64_t stage_of(std::int32_t rank, const LaneKey& key) const;
+  [[nodiscard]] bool same_stage(std::int32_t rank, std::int32_t other) const;
   /// The two play the same part, whatever they do in lanes of this kind: their programs have come
   /// as far, or their GPUs have.
   [[nodiscard]] bool alike(std::int32_t rank, std::int32_t other, const LaneKind& but_for);
 
   const OperationBoard& board_;
   std::map<std::int32_t, KindLanes> lanes_;
+  std::map<std::int32_t, std::int64_t> stages_;  // of those that have transfers
   /// In what two ranks differ, by what was handed in and by what is done; as far as was asked.
   using Differences = std::pair<std::vector<LaneKind>, std::vector<LaneKind>>;
   std::map<std::pair<std::int32_t, std::int32_t>, Differences> differences_;

@@ -7,7 +7,9 @@
 #include "base/text.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
+#include "detect/empty_traces.h"
 #include "detect/failure_case.h"
+#include "detect/operation_match.h"
 #include "detect/stuck_operation.h"
 
 namespace faultline {
@@ -90,10 +92,13 @@ Explanation explain_mismatch(const StuckFinding& finding, const FailureCase& fai
   set_subject(explanation, finding.ranks, failure);
   explanation.confidence = sided ? confidence::strong : confidence::likely;
   const bool transfer = finding.operation.event->field("lane") != "collective";
-  explanation.text =
-      capitalised(rank_list(finding.ranks)) + (transfer ? " met in " : " met the others in ") +
-      operation_text(finding.operation, failure) +
-      (transfer ? " with different data: " : " with something else: ") + finding.differs + ".";
+  const std::string_view met = finding.others ? " met the others in " : " met in ";
+  const std::string_view with = transfer         ? " with different data: "
+                                : finding.others ? " with something else: "
+                                                 : " with different things: ";
+  explanation.text = capitalised(rank_list(finding.ranks)) + std::string(met) +
+                     operation_text(finding.operation, failure) + std::string(with) +
+                     finding.differs + ".";
   const std::string_view frame = finding.last.event->field("frame");
   if (!frame.empty()) explanation.text += " It was called from " + std::string(frame) + ".";
   return explanation;
@@ -119,9 +124,9 @@ Explanation explain_not_joined(const StuckFinding& finding, const FailureCase& f
   return explanation;
 }
 
-/// Everybody in a group who left no trace, waited for or not.
+/// Everybody in a group who left no trace or one that says nothing, waited for or not.
 std::vector<std::int32_t> untraced(const FailureCase& failure) {
-  std::set<std::int32_t> ranks;
+  std::set<std::int32_t> ranks = ranks_with_lost_record(failure.operations);
   for (const auto& [name, group] : failure.operations.groups()) {
     for (const std::int32_t rank : group.ranks) {
       if (failure.operations.trace(rank) == nullptr) ranks.insert(rank);
@@ -133,12 +138,23 @@ std::vector<std::int32_t> untraced(const FailureCase& failure) {
 Explanation explain_no_trace(const StuckFinding& finding, const FailureCase& failure) {
   Explanation explanation;
   explanation.cause = failure.catalog.cause(cause_id::collective_timeout);
-  set_subject(explanation, finding.ranks, failure);
-  explanation.unknown = finding.unread.size() > named_ranks_max;
-  explanation.confidence = finding.unread.size() == 1 ? confidence::even : confidence::hint;
+  std::vector<std::int32_t> empty;
+  for (const std::int32_t rank : finding.unread) {
+    if (failure.operations.trace(rank) != nullptr) empty.push_back(rank);
+  }
+  set_subject(explanation, empty.empty() ? finding.ranks : std::vector<std::int32_t>{}, failure);
+  // An empty trace was written by a rank that lived, and that may have come as far as the others.
+  explanation.unknown = !empty.empty() || finding.unread.size() > named_ranks_max;
+  explanation.confidence =
+      finding.unread.size() == 1 && empty.empty() ? confidence::even : confidence::hint;
   explanation.text = "Everybody whose trace was read waits, in the end, for " +
-                     rank_list(finding.unread) + ", of which there is none, in " +
+                     rank_list(finding.unread) + ", of which " +
+                     (empty.empty() ? "there is none" : "none says anything") + ", in " +
                      operation_text(finding.operation, failure) + ".";
+  if (!empty.empty())
+    explanation.text += " The trace of " + rank_list(empty) +
+                        " has no operation in it, though more was handed in: it "
+                        "was not kept, and tells nothing.";
   explanation.missing = {"traces and output of " + rank_list(untraced(failure)),
                          kernel_log_of(explanation.node, failure)};
   return explanation;
@@ -150,13 +166,21 @@ Explanation explain_deadlock(const StuckFinding& finding, const FailureCase& fai
   set_subject(explanation, finding.ranks, failure);
   const bool one = finding.ranks.size() == 1;
   explanation.confidence = one ? confidence::even : confidence::fair;
-  explanation.text = one ? capitalised(rank_list(finding.ranks)) +
-                               " stopped first of a circle of ranks that wait for each other. " +
-                               last_line_text(finding, failure)
-                         : capitalised(rank_list(finding.ranks)) +
-                               " wait for each other in a circle: they call their collectives in "
-                               "different order, as in " +
-                               operation_text(finding.operation, failure) + ".";
+  explanation.text = capitalised(rank_list(finding.ranks));
+  if (one) {
+    explanation.text += " stopped first of a circle of ranks that wait for each other. " +
+                        last_line_text(finding, failure);
+  } else {
+    explanation.text +=
+        " wait for each other in a circle: they call their operations in different "
+        "order, or a peer by a wrong number. Rank " +
+        std::to_string(finding.operation.rank) + " waits in " +
+        operation_text(finding.operation, failure);
+    if (finding.last.event != nullptr)
+      explanation.text += ", and rank " + std::to_string(finding.last.rank) +
+                          ", which is not there, in " + operation_text(finding.last, failure);
+    explanation.text += ".";
+  }
   explanation.missing = {stack_of(finding.ranks.front(), failure)};
   return explanation;
 }
@@ -171,6 +195,23 @@ Explanation explain_wrong_order(const StuckFinding& finding, const FailureCase& 
                      operation_text(finding.operation, failure) +
                      ", in which others wait; the others do that first. The call is left out, or "
                      "the two are in the wrong order.";
+  const std::string_view frame = finding.last.event->field("frame");
+  if (!frame.empty()) explanation.text += " It came there from " + std::string(frame) + ".";
+  return explanation;
+}
+
+Explanation explain_wrong_peer(const StuckFinding& finding, const FailureCase& failure) {
+  Explanation explanation;
+  explanation.cause = failure.catalog.cause(cause_id::collective_desync);
+  set_subject(explanation, finding.ranks, failure);
+  explanation.confidence = confidence::fair;
+  const LaneKey lane{"", std::string(finding.last.event->field("lane"))};
+  const std::string peer = std::to_string(peer_of(lane));
+  explanation.text = capitalised(rank_list(finding.ranks)) + " waits in " +
+                     operation_text(finding.last, failure) + ", and rank " + peer +
+                     " never had such a transfer with it; meanwhile rank " +
+                     std::to_string(finding.operation.rank) + " waits for it in " +
+                     operation_text(finding.operation, failure) + ". It calls the wrong peer.";
   const std::string_view frame = finding.last.event->field("frame");
   if (!frame.empty()) explanation.text += " It came there from " + std::string(frame) + ".";
   return explanation;
@@ -197,12 +238,20 @@ Explanation explain_inside(const StuckFinding& finding, const FailureCase& failu
   explanation.unknown = !named;
   explanation.confidence = named ? confidence::even : confidence::hint;
   explanation.text = "All members have entered " + operation_text(finding.operation, failure) +
-                     ", and it does not end: the transfer itself hangs, or a GPU does.";
+                     ", and it does not end";
+  explanation.text +=
+      finding.first_lost
+          ? ". The traces do not reach back to anything that is done: what hangs first may be lost."
+          : ": the transfer itself hangs, or a GPU does.";
   if (named)
     explanation.text += " " + capitalised(rank_list(finding.ranks)) +
                         " did not begin it on the GPU while the others did.";
   explanation.missing = {"kernel logs and port states of the nodes of its members",
                          "NCCL's own log (NCCL_DEBUG=INFO) or its RAS report"};
+  if (finding.first_lost)
+    explanation.missing.insert(explanation.missing.begin(),
+                               "traces with more operations (TORCH_FR_BUFFER_SIZE), those that are "
+                               "done among them");
   return explanation;
 }
 
@@ -222,6 +271,7 @@ Explanation explain_finding(const StuckFinding& finding, const FailureCase& fail
     case StuckKind::not_joined: return explain_not_joined(finding, failure);
     case StuckKind::no_trace: return explain_no_trace(finding, failure);
     case StuckKind::wrong_order: return explain_wrong_order(finding, failure);
+    case StuckKind::wrong_peer: return explain_wrong_peer(finding, failure);
     case StuckKind::deadlock: return explain_deadlock(finding, failure);
     case StuckKind::moving: return explain_moving(finding, failure);
     case StuckKind::inside: break;

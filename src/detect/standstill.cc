@@ -1,28 +1,17 @@
 #include "detect/standstill.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 
 #include "base/text.h"
+#include "detect/operation_match.h"
 
 namespace faultline {
 namespace {
 
 std::optional<std::int64_t> number_of(const Event& event, std::string_view field) {
   return parse_number<std::int64_t>(event.field(field));
-}
-
-/// Nobody gets through it before everybody has come. Not so of those with a root, which may be done
-/// on one side early, and of exchanges, where some may have nothing to give.
-bool needs_everybody(const Event& event) {
-  constexpr auto kinds = std::to_array<std::string_view>(
-      {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "barrier"});
-  const std::string_view op = event.field("op");
-  return event.field("lane") == "collective" &&
-         std::any_of(kinds.begin(), kinds.end(),
-                     [op](auto kind) { return op.find(kind) != std::string_view::npos; });
 }
 
 /// Of each group's collectives the newest that anybody has seen done.

@@ -18,22 +18,26 @@ enum class StuckKind {
   not_joined,   // `ranks` never entered what the others wait in, and wait for nobody themselves
   no_trace,     // only ranks that left no trace can be it
   wrong_order,  // `ranks` went past what the others of their circle wait in, to something later
+  wrong_peer,   // `ranks` wait for a peer that has nothing to do with them, others for them
   deadlock,     // ranks wait for each other in a circle
   inside,       // all are in the operation, and it does not end
   moving,       // the traces were written while the job ran, so that they accuse nobody
 };
-FAULTLINE_ENUM_NAMES(StuckKind, "mismatch", "not_joined", "no_trace", "wrong_order", "deadlock",
-                     "inside", "moving");
+FAULTLINE_ENUM_NAMES(StuckKind, "mismatch", "not_joined", "no_trace", "wrong_order", "wrong_peer",
+                     "deadlock", "inside", "moving");
 
 struct StuckFinding {
   StuckKind kind = StuckKind::inside;
   std::vector<std::int32_t> ranks;   // whom it speaks of; the most waited for first; empty: cannot
                                      // be told which of those in the operation
-  std::vector<std::int32_t> unread;  // belong there and left no trace
+  std::vector<std::int32_t> unread;  // belong there and left no trace, or one that says nothing
   RankOperation operation;           // what is waited in, as one of those who wait recorded it
   std::size_t waiting = 0;           // ranks that wait in it or because of it
-  RankOperation last;                // what the first of `ranks` handed in last; may have no event
-  std::string differs;               // of a mismatch: "all_gather against all_reduce"
+  RankOperation last;  // what the first of `ranks` handed in last; of a deadlock what whoever is
+                       // waited for in `operation` waits in; may have no event
+  bool first_lost = false;  // an earlier one that hangs may have been lost from the record
+  std::string differs;      // of a mismatch: "all_gather against all_reduce"
+  bool others = false;      // of a mismatch: there are some who do not differ
   std::vector<const Event*> evidence;  // one operation of each side, `last` among them
 };
 

@@ -50,9 +50,38 @@ std::vector<std::uint32_t> batch_ends(const FlightRecorderDump& dump) {
   return ends;
 }
 
+/// Members of a batch never change their own state. Where the recorder leaves out what is done, it
+/// leaves out the entry that closed a batch and keeps its members: they are done as well. So it is
+/// where several have one number and nothing closes them.
+std::vector<bool> done_members(const FlightRecorderDump& dump,
+                               const std::vector<std::uint32_t>& ends) {
+  std::vector<bool> done(dump.entries.size());
+  using Numbers = std::tuple<std::uint32_t, bool, std::int64_t>;  // group, is_p2p, number
+  std::map<Numbers, std::vector<std::uint32_t>> unclosed;
+  const auto numbers_of = [&](const RecorderEntry& entry) {
+    return Numbers(entry.group, entry.is_p2p,
+                   entry.is_p2p ? entry.p2p_seq_id : entry.collective_seq_id);
+  };
+  for (std::uint32_t i = 0; i < dump.entries.size(); ++i) {
+    const RecorderEntry& entry = dump.entries[i];
+    const bool open = entry.state == OperationState::scheduled && ends[i] == none;
+    if (open && !entry.profiling_name.ends_with("coalesced"))
+      unclosed[numbers_of(entry)].push_back(i);
+  }
+  for (const auto& [numbers, members] : unclosed) {
+    // A dump that was written in the midst of a batch ends with its members.
+    const bool at_the_end = members.back() + 1 == dump.entries.size();
+    if (members.size() < 2 || at_the_end || std::get<2>(numbers) < 0) continue;
+    for (const std::uint32_t i : members) done[i] = true;
+  }
+  return done;
+}
+
 /// True if the ring no longer has the first operation, or leaves some out (the completed ones, if
-/// it is so configured).
+/// it is so configured). One that has none may still count what it had.
 bool is_truncated(const FlightRecorderDump& dump) {
+  const auto counts = [](const RecorderStatus& status) { return status.last_enqueued > 0; };
+  if (dump.entries.empty()) return std::any_of(dump.statuses.begin(), dump.statuses.end(), counts);
   std::int64_t expected = 0;
   for (const RecorderEntry& entry : dump.entries) {
     if (entry.record_id >= 0 && entry.record_id != expected) return true;
@@ -95,7 +124,8 @@ class EventWriter {
         counters_(counters),
         rank_(find_recorder_rank(dump, origin.rank)),
         truncated_(is_truncated(dump)),
-        batch_ends_(batch_ends(dump)) {
+        batch_ends_(batch_ends(dump)),
+        done_members_(done_members(dump, batch_ends_)) {
     for (const RecorderGroup& group : dump.groups) group_names_.push_back(unique_name(group));
     for (const RecorderEntry& entry : dump.entries) newest_ = std::max(newest_, entry.created);
   }
@@ -250,6 +280,7 @@ class EventWriter {
 
   [[nodiscard]] OperationState state_of(std::uint32_t entry) const {
     const std::uint32_t end = batch_ends_[entry];
+    if (done_members_[entry]) return OperationState::completed;
     return dump_.entries[end == none ? entry : end].state;
   }
 
@@ -314,6 +345,7 @@ class EventWriter {
   RecorderRank rank_;
   bool truncated_;
   std::vector<std::uint32_t> batch_ends_;
+  std::vector<bool> done_members_;
   std::vector<std::string> group_names_;
   Instant newest_;
   std::map<LaneKey, std::size_t> lane_of_;
