@@ -161,6 +161,29 @@ const JobLine* named_by_nvml(const JobLine* error, const FailureCase& failure) {
   return access == failure.lines.end() ? error : &*access;
 }
 
+/// The launcher's own word on which process failed first, in the log of an error whose line names
+/// no rank; nullptr where it has none, or several that differ.
+const JobLine* table_of(const JobLine& error, const FailureCase& failure) {
+  const JobLine* first = nullptr;
+  for (const JobLine& line : failure.lines) {
+    const bool tells = line.rank >= 0 && !line.fact->event.field("first_failure").empty() &&
+                       line.fact->event.raw.path == error.fact->event.raw.path;
+    if (!tells) continue;
+    if (first != nullptr && first->rank != line.rank) return nullptr;
+    first = &line;
+  }
+  return first;
+}
+
+JobLine placed_by_launcher(const JobLine& error, const FailureCase& failure) {
+  JobLine placed = error;
+  const JobLine* table = error.rank < 0 ? table_of(error, failure) : nullptr;
+  if (table == nullptr || (!error.node.empty() && error.node != table->node)) return placed;
+  placed.rank = table->rank;
+  placed.node = table->node;
+  return placed;
+}
+
 /// What every process meets as it starts on a machine that is set up so. Where another machine of
 /// the run was heard and nobody there said it, it is this one's.
 bool is_setup_of_one_node(const JobLine& error, const FailureCase& failure) {
@@ -188,12 +211,13 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure) {
   const JobLine* error = first_own_error(failure);
   if (error == nullptr) return std::nullopt;
   error = named_by_nvml(error, failure);
+  const JobLine placed = placed_by_launcher(*error, failure);
   const bool gpu_fault = program_made_gpu_fault(*error);
   if (gpu_fault) {
     if (auto seen_by_kernel = rule_gpu_fault_of_program(failure)) return seen_by_kernel;
   }
   Explanation explanation = explanation_from(
-      *error, gpu_fault ? cause_id::user_exception : std::string_view(error->cause->id), failure);
+      placed, gpu_fault ? cause_id::user_exception : std::string_view(error->cause->id), failure);
   const bool program = lies_outside_node(*error->cause);
   explanation.sure = program && error->signature->strength == Strength::decisive;
   explanation.confidence = explanation.sure ? confidence::strong : confidence::even;
@@ -201,7 +225,7 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure) {
     if (&line != error) explanation.consequences.push_back(&line.fact->event);
   }
   explanation.text =
-      "The first error came from " + place_text(*error) + ": " + error->cause->summary + ".";
+      "The first error came from " + place_text(placed) + ": " + error->cause->summary + ".";
   if (is_setup_of_one_node(*error, failure)) {
     explanation.subject = Subject::of_node(error->node);
     explanation.text += " Only " + error->node + " has it, so it is how that node is set up.";
