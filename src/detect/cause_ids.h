@@ -58,6 +58,7 @@ inline constexpr std::string_view gpu_access_lost = "env.gpu_access_lost";
 inline constexpr std::string_view out_of_memory_host = "env.out_of_memory_host";
 inline constexpr std::string_view out_of_memory_cgroup = "env.out_of_memory_cgroup";
 inline constexpr std::string_view shm_too_small = "env.shm_too_small";
+inline constexpr std::string_view peer_unreachable = "env.peer_unreachable";
 inline constexpr std::string_view time_limit = "env.time_limit";
 inline constexpr std::string_view preempted = "env.preempted";
 inline constexpr std::string_view cancelled = "env.cancelled";
@@ -123,6 +124,7 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              out_of_memory_host,
                                                              out_of_memory_cgroup,
                                                              shm_too_small,
+                                                             peer_unreachable,
                                                              time_limit,
                                                              preempted,
                                                              cancelled,

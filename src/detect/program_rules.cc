@@ -224,6 +224,9 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure) {
   for (const JobLine& line : failure.lines) {
     if (&line != error) explanation.consequences.push_back(&line.fact->event);
   }
+  // Of two ends without a way between them neither is the one that failed.
+  if (error->cause->id == cause_id::peer_unreachable)
+    explanation.subject = Subject::of_attempt(failure.attempt.id);
   explanation.text =
       "The first error came from " + place_text(placed) + ": " + error->cause->summary + ".";
   if (is_setup_of_one_node(*error, failure)) {
