@@ -193,6 +193,7 @@ std::optional<StuckFinding> first_finding(const WaitGraph& graph, const Operatio
   if (!finding) finding = inside(graph, board, hangs_itself);
   // Ranks that wait for each other do so whatever the ranks without a trace did.
   if (!finding) finding = find_circle(graph, board, Edges::certain);
+  if (!finding) finding = find_wrong_peer(graph, board);
   if (!finding) finding = no_trace(graph);
   if (!finding) finding = find_circle(graph, board, Edges::all);
   if (!finding) finding = inside(graph, board, is_entered);

@@ -208,5 +208,104 @@ TEST(StuckOperation, OneAgainstOneIsACircleAndNoMore) {
   EXPECT_EQ(traces.finding(), "deadlock 0 1");
 }
 
+// --- traces that say nothing ---
+
+TEST(StuckOperation, AnEmptyTraceSpeaksWhereNobodyHasComeThrough) {
+  const auto told = [](bool done) {
+    Traces traces;
+    traces.group("0", "0-2");
+    for (const int rank : {0, 1}) {
+      if (done) traces.done(rank, "0", "collective", 1, 0);
+      traces.waits(rank, "0", "collective", done ? 2 : 1, 1);
+    }
+    traces.read(2, std::chrono::minutes{10});
+    return traces.finding();
+  };
+  EXPECT_EQ(told(false), "not_joined 2");
+  EXPECT_EQ(told(true), "no_trace 2") << "it was needed for the first one";
+}
+
+TEST(StuckOperation, ATransferWithAnotherIsNoReasonToHaveBeenThere) {
+  Traces traces;
+  traces.group("0", "0-2");
+  traces.group("p", "0,1");
+  for (const int rank : {0, 1}) {
+    traces.done(rank, "p", rank == 0 ? "send>1" : "recv<0", 1, 0);
+    traces.waits(rank, "0", "collective", 1, 1);
+  }
+  traces.read(2, std::chrono::minutes{10});
+  EXPECT_EQ(traces.finding(), "not_joined 2");
+}
+
+// --- circles beside ranks without a trace ---
+
+TEST(StuckOperation, OnlyWhatHangsAnywayBeatsAMissingTrace) {
+  const auto told = [](bool in_two_orders) {
+    Traces traces;
+    traces.group("w", "0-3", "world");
+    traces.group("b", "0-2", "b");
+    for (const int rank : {0, 1}) {
+      traces.waits(rank, "w", "collective", 1, 1);
+      traces.waits(rank, "b", "collective", 1, 2);
+    }
+    traces.waits(2, "w", "collective", 1, in_two_orders ? 2 : 1);
+    traces.waits(2, "b", "collective", 1, in_two_orders ? 1 : 2);
+    return traces.finding();
+  };
+  EXPECT_EQ(told(false), "no_trace 3");
+  EXPECT_EQ(told(true), "wrong_order 2");
+}
+
+TEST(StuckOperation, ASendThatIsNotTakenNeedNotBeWhatItsRankWaitsIn) {
+  Traces traces;
+  traces.group("p", "0-1");
+  traces.group("w", "0-2", "world");
+  traces.waits(0, "p", "send>1", 1, 1);
+  traces.waits(0, "w", "collective", 1, 2);
+  traces.waits(1, "w", "collective", 1, 1);
+  EXPECT_EQ(traces.finding(), "no_trace 2") << "rank 1 takes it when rank 2 has come";
+}
+
+// --- wrong peers and swapped transfers ---
+
+TEST(StuckOperation, WhoAsksAStrangerWhileItsPeerWaitsCallsTheWrongOne) {
+  const auto told = [](bool stranger) {
+    Traces traces;
+    traces.group("p", "0-2", "pipe");
+    traces.waits(0, "p", "recv<1", 1, 1);
+    traces.done(1, "p", "send>2", 1, 0);
+    traces.waits(1, "p", "send>2", 2, 1);
+    traces.done(2, "p", "recv<1", 1, 1);
+    if (!stranger) traces.done(2, "p", "send>0", 1, 2);
+    traces.waits(2, "p", "recv<0", 1, 3);
+    return traces.finding();
+  };
+  EXPECT_EQ(told(true), "wrong_peer 2");
+  EXPECT_EQ(told(false), "deadlock 0 1 2") << "it sent to rank 0 before";
+}
+
+TEST(StuckOperation, WhoReceivesInAnotherOrderThanItsStageMadeTheCircle) {
+  Traces traces;
+  for (const int first : {0, 1, 2}) {
+    const std::string group = "p" + std::to_string(first);
+    traces.group(group, std::to_string(first) + "-" + std::to_string(first + 6) + ":3", "pipe");
+    const int middle = first + 3;
+    const std::string from = "recv<" + std::to_string(first);
+    const std::string back = "recv<" + std::to_string(first + 6);
+    if (first < 2) {
+      traces.done(middle, group, from, 1, 1);
+      traces.waits(middle, group, back, 1, 2);
+    } else {
+      traces.waits(middle, group, back, 1, 1);
+      traces.waits(first, group, "send>" + std::to_string(middle), 1, 1);
+      traces.waits(first + 6, group, "recv<" + std::to_string(middle), 1, 1);
+    }
+  }
+  // The other pipelines wait for it in what all have in common.
+  traces.group("w", "0-8", "world");
+  for (const int rank : {0, 1, 6, 7}) traces.waits(rank, "w", "collective", 1, 9);
+  EXPECT_EQ(traces.finding(), "wrong_order 5");
+}
+
 }  // namespace
 }  // namespace faultline

@@ -66,12 +66,20 @@ std::set<std::int32_t> WaitGraph::surely_lacking(const Meeting& meeting) const {
   return ranks;
 }
 
-std::vector<const Meeting*> WaitGraph::waits_in(std::int32_t rank) const {
+std::vector<const Meeting*> WaitGraph::of(std::int32_t rank, const MeetingsOfRank& all) const {
   std::vector<const Meeting*> meetings;
-  const auto found = waits_in_.find(rank);
-  if (found == waits_in_.end()) return meetings;
+  const auto found = all.find(rank);
+  if (found == all.end()) return meetings;
   for (const std::size_t i : found->second) meetings.push_back(&meetings_[i]);
   return meetings;
+}
+
+std::vector<const Meeting*> WaitGraph::waits_in(std::int32_t rank) const {
+  return of(rank, waits_in_);
+}
+
+std::vector<const Meeting*> WaitGraph::held_up_in(std::int32_t rank) const {
+  return of(rank, holds_up_);
 }
 
 bool WaitGraph::waits(std::int32_t rank) const {

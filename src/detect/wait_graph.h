@@ -43,6 +43,8 @@ class WaitGraph {
   [[nodiscard]] const std::vector<Meeting>& meetings() const { return meetings_; }
   /// The meetings that `rank` waits in before all else.
   [[nodiscard]] std::vector<const Meeting*> waits_in(std::int32_t rank) const;
+  /// The meetings that lack `rank`.
+  [[nodiscard]] std::vector<const Meeting*> held_up_in(std::int32_t rank) const;
   /// Is in something that somebody with a trace is missing from.
   [[nodiscard]] bool waits(std::int32_t rank) const;
   /// Everybody who waits for `rank`, directly or through others.
@@ -57,6 +59,7 @@ class WaitGraph {
   void place(Meeting& meeting, std::int32_t rank, const LaneKey& key, std::int64_t seq) const;
   [[nodiscard]] std::set<std::int32_t> surely_lacking(const Meeting& meeting) const;
   using MeetingsOfRank = std::map<std::int32_t, std::vector<std::size_t>>;
+  [[nodiscard]] std::vector<const Meeting*> of(std::int32_t rank, const MeetingsOfRank& all) const;
   template <class Members>
   std::set<std::int32_t> walk(std::int32_t from, const MeetingsOfRank& meetings_of,
                               Members members) const;

@@ -65,12 +65,22 @@ std::vector<const Meeting*> meetings_of(const Ranks& circle, const WaitGraph& gr
   return own;
 }
 
+/// Those of ranks that only wait for it: somebody of it is not there at all.
+std::vector<const Meeting*> meetings_behind(const Ranks& circle, const WaitGraph& graph) {
+  std::vector<const Meeting*> behind;
+  for (const Meeting& meeting : graph.meetings()) {
+    const bool outside = common(meeting.waiting, circle).empty() && meeting.behind.empty();
+    if (outside && !common(meeting.absent, circle).empty()) behind.push_back(&meeting);
+  }
+  return behind;
+}
+
 /// The lane in which `rank` would have handed in what the meeting lacks.
 LaneKey lane_missed(const Meeting& meeting) {
   return is_collective(meeting.key) ? meeting.key : seen_by_peer(meeting.key, meeting.seen.rank);
 }
 
-/// Who of the circle went past a meeting that others of it wait in.
+/// Who of the circle went past a meeting that others wait in.
 std::optional<StuckFinding> wrong_order(const Ranks& circle,
                                         const std::vector<const Meeting*>& meetings,
                                         const OperationBoard& board) {
@@ -113,34 +123,6 @@ bool are_strangers(const Meeting& meeting, const OperationBoard& board) {
   return board.trace(peer) != nullptr && lanes_with(peer, rank, group, board) == 0 &&
          lanes_with(rank, peer, group, board) == 1 &&
          board.trace(rank)->lane(meeting.key)->completed.event == nullptr;
-}
-
-/// One that waits for a peer with which it never had to do, while another one, with which it had,
-/// waits for it with the same kind of transfer.
-std::optional<StuckFinding> wrong_peer(const std::vector<const Meeting*>& meetings,
-                                       const OperationBoard& board) {
-  StuckFinding finding;
-  finding.kind = StuckKind::wrong_peer;
-  for (const Meeting* asks : meetings) {
-    if (is_collective(asks->key) || !are_strangers(*asks, board)) continue;
-    const std::int32_t rank = asks->seen.rank;
-    for (const Meeting* waits : meetings) {
-      if (is_collective(waits->key) || !waits->absent.contains(rank)) continue;
-      const LaneKey missed = lane_missed(*waits);
-      const bool alike = missed.group == asks->key.group &&
-                         missed.lane.substr(0, 5) == asks->key.lane.substr(0, 5);
-      if (!alike || lanes_with(rank, waits->seen.rank, missed.group, board) == 0) continue;
-      // Two that ask for strangers may as well have been asked for by them.
-      if (!finding.ranks.empty()) return std::nullopt;
-      finding.ranks = {rank};
-      finding.operation = waits->seen;
-      finding.last = asks->seen;
-    }
-  }
-  if (finding.ranks.empty()) return std::nullopt;
-  finding.waiting = 1;
-  finding.evidence = {finding.last.event, finding.operation.event};
-  return finding;
 }
 
 /// The one that is alone in what it waits in, where most of the circle wait for it elsewhere.
@@ -203,11 +185,39 @@ std::optional<StuckFinding> find_circle(const WaitGraph& graph, const OperationB
     if (circle.size() < 2) continue;
     const auto meetings = meetings_of(circle, graph);
     if (auto finding = wrong_order(circle, meetings, board)) return finding;
-    if (auto finding = wrong_peer(meetings, board)) return finding;
+    if (auto finding = wrong_order(circle, meetings_behind(circle, graph), board)) return finding;
     if (auto finding = alone_elsewhere(circle, meetings, graph)) return finding;
     return circle_finding(circle, meetings, graph, board);
   }
   return std::nullopt;
+}
+
+std::optional<StuckFinding> find_wrong_peer(const WaitGraph& graph, const OperationBoard& board) {
+  StuckFinding finding;
+  finding.kind = StuckKind::wrong_peer;
+  for (const Meeting& asks : graph.meetings()) {
+    const std::int32_t rank = asks.seen.rank;
+    if (is_collective(asks.key) || asks.behind.contains(rank) || !are_strangers(asks, board))
+      continue;
+    const auto held_up = graph.held_up_in(rank);
+    const auto familiar = std::find_if(held_up.begin(), held_up.end(), [&](const Meeting* waits) {
+      const LaneKey missed = lane_missed(*waits);
+      return !is_collective(waits->key) && waits->seen.rank != rank &&
+             missed.group == asks.key.group &&
+             missed.lane.substr(0, 5) == asks.key.lane.substr(0, 5) &&
+             lanes_with(rank, waits->seen.rank, missed.group, board) > 0;
+    });
+    if (familiar == held_up.end()) continue;
+    // Two that ask for strangers may as well have been asked for by them.
+    if (!finding.ranks.empty() && finding.ranks.front() != rank) return std::nullopt;
+    finding.ranks = {rank};
+    finding.operation = (*familiar)->seen;
+    finding.last = asks.seen;
+  }
+  if (finding.ranks.empty()) return std::nullopt;
+  finding.waiting = 1;
+  finding.evidence = {finding.last.event, finding.operation.event};
+  return finding;
 }
 
 }  // namespace faultline

@@ -56,11 +56,10 @@ std::vector<std::uint32_t> batch_ends(const FlightRecorderDump& dump) {
 std::vector<bool> done_members(const FlightRecorderDump& dump,
                                const std::vector<std::uint32_t>& ends) {
   std::vector<bool> done(dump.entries.size());
-  using Numbers = std::tuple<std::uint32_t, bool, std::int64_t>;  // group, is_p2p, number
+  using Numbers = std::tuple<std::uint32_t, bool, std::int64_t, std::int64_t>;
   std::map<Numbers, std::vector<std::uint32_t>> unclosed;
   const auto numbers_of = [&](const RecorderEntry& entry) {
-    return Numbers(entry.group, entry.is_p2p,
-                   entry.is_p2p ? entry.p2p_seq_id : entry.collective_seq_id);
+    return Numbers(entry.group, entry.is_p2p, entry.collective_seq_id, entry.p2p_seq_id);
   };
   for (std::uint32_t i = 0; i < dump.entries.size(); ++i) {
     const RecorderEntry& entry = dump.entries[i];
@@ -70,8 +69,10 @@ std::vector<bool> done_members(const FlightRecorderDump& dump,
   }
   for (const auto& [numbers, members] : unclosed) {
     // A dump that was written in the midst of a batch ends with its members.
-    const bool at_the_end = members.back() + 1 == dump.entries.size();
-    if (members.size() < 2 || at_the_end || std::get<2>(numbers) < 0) continue;
+    const std::uint32_t last = members.back();
+    const bool left_out = last + 1 < dump.entries.size() && dump.entries[last].record_id >= 0 &&
+                          dump.entries[last + 1].record_id > dump.entries[last].record_id + 1;
+    if (members.size() < 2 || !left_out) continue;
     for (const std::uint32_t i : members) done[i] = true;
   }
   return done;

@@ -44,8 +44,8 @@ inline constexpr std::size_t recorder_lanes_max = 2048;  // a rank with 1000 pee
 ///   What is not known is left out.
 ///
 /// The members of a batch (batch_isend_irecv) never change their own state; they have that of the
-/// entry that closes the batch. A batch of collectives is one operation: its first member, with the
-/// sizes of all.
+/// entry that closes the batch, and are done where that was left out as done. A batch of
+/// collectives is one operation: its first member, with the sizes of all.
 std::vector<Event> flight_recorder_events(const FlightRecorderDump& dump, const Origin& origin,
                                           Counters& counters);
 

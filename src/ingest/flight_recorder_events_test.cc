@@ -294,6 +294,40 @@ TEST_F(FlightRecorderEventsTest, ABatchThatWasNeverClosedIsPending) {
             "operation_pending lane=send>3 state=scheduled\n");
 }
 
+TEST_F(FlightRecorderEventsTest, WhereWhatIsDoneIsLeftOutABatchThatNothingClosesIsDone) {
+  RecorderStory story;
+  const auto pipe = story.group("7", "pp", {3, 11, 19});
+  story.transfer(pipe, "nccl:send 1->2", scheduled, 1);
+  story.transfer(pipe, "nccl:recv 1<-0", scheduled, 1);
+  story.transfer(pipe, "nccl:coalesced", completed, 1);
+  story.transfer(pipe, "nccl:send 1->0", scheduled, 2);
+  story.dump.entries.erase(story.dump.entries.begin() + 2);
+  const std::string stuck = "operation_pending lane=send>3 state=scheduled\n";
+  EXPECT_EQ(operations(story.dump, -1, {"lane", "state"}),
+            "operation_completed lane=send>19 state=completed\n"
+            "operation_completed lane=recv<3 state=completed\n" +
+                stuck);
+  // One alone may be on its own and stuck, and what comes last may not be closed yet.
+  const auto two = story.dump.entries;
+  story.dump.entries.erase(story.dump.entries.begin());
+  EXPECT_EQ(operations(story.dump, -1, {"lane", "state"}),
+            "operation_pending lane=recv<3 state=scheduled\n" + stuck);
+  story.dump.entries = {two[0], two[1]};
+  EXPECT_EQ(operations(story.dump, -1, {"lane", "state"}),
+            "operation_pending lane=send>19 state=scheduled\n"
+            "operation_pending lane=recv<3 state=scheduled\n");
+}
+
+TEST_F(FlightRecorderEventsTest, AnEmptyDumpThatCountsWhatItHadHasLostIt) {
+  for (const std::int64_t enqueued : {-1, 0, 1}) {
+    RecorderStory story;
+    story.group("0", "default_pg", {0, 1});
+    story.dump.statuses = {{0, enqueued, -1, -1}};
+    EXPECT_EQ(lines(events(story.dump, 1), "trace_read", {"truncated"}),
+              enqueued > 0 ? "trace_read truncated=1\n" : "trace_read\n");
+  }
+}
+
 TEST_F(FlightRecorderEventsTest, WhatClosesABatchWhoseBeginningIsLostIsOnNoLane) {
   RecorderStory story;
   const auto pipe = story.group("7", "pp", {3, 11});
