@@ -40,6 +40,7 @@ inline constexpr std::string_view no_progress = "software.no_progress";
 inline constexpr std::string_view crash_signal = "software.crash_signal";
 inline constexpr std::string_view watchdog_stuck = "software.watchdog_stuck";
 inline constexpr std::string_view worker_failed = "software.worker_failed";
+inline constexpr std::string_view nccl_setup = "software.nccl_setup";
 inline constexpr std::string_view nccl_warning = "software.nccl_warning";
 inline constexpr std::string_view nccl_system_error = "software.nccl_system_error";
 inline constexpr std::string_view actor_died = "software.actor_died";
@@ -105,6 +106,7 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              crash_signal,
                                                              watchdog_stuck,
                                                              worker_failed,
+                                                             nccl_setup,
                                                              nccl_warning,
                                                              nccl_system_error,
                                                              actor_died,

@@ -29,6 +29,8 @@ std::optional<Explanation> rule_rendezvous_lost(const FailureCase& failure) {
   std::vector<const JobLine*> lost;
   std::set<std::string> reporters;
   for (const JobLine& line : failure.lines) {
+    // Who was told to end leaves the rendezvous, and that is what the others see.
+    if (lost.empty() && line.cause->id == cause_id::terminated) return std::nullopt;
     if (line.cause->id != cause_id::rendezvous_lost) continue;
     lost.push_back(&line);
     reporters.insert(survivor_of(line, failure));

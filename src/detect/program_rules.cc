@@ -43,8 +43,10 @@ const JobLine* first_of(const FailureCase& failure, bool (*wanted)(const JobLine
 }
 
 /// What no wait ends with: a decisive error, or that of a rank which never waited, in a log without
-/// times: nothing says that it came after.
+/// times: nothing says that it came after. NCCL's "a call failed" is what the others' trouble
+/// sounds like.
 bool may_be_earlier(const JobLine& error, const FailureCase& failure) {
+  if (error.cause->id == cause_id::nccl_system_error) return false;
   if (error.signature->strength == Strength::decisive) return true;
   if (error.rank < 0 || known(error.fact->event.observed_at)) return false;
   return std::none_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
@@ -184,25 +186,36 @@ JobLine placed_by_launcher(const JobLine& error, const FailureCase& failure) {
   return placed;
 }
 
-/// What every process meets as it starts on a machine that is set up so. Where another machine of
-/// the run was heard and nobody there said it, it is this one's.
-bool is_setup_of_one_node(const JobLine& error, const FailureCase& failure) {
+/// What every process meets as it starts on a machine that is set up so.
+bool is_setup(const JobLine& error) {
   static constexpr std::array setups = {cause_id::driver_mismatch, cause_id::driver_setup,
-                                        cause_id::library_mismatch, cause_id::container_start};
-  if (error.node.empty() || !contains(setups, std::string_view(error.cause->id))) return false;
-  const auto elsewhere = [&](const std::string& node) {
-    return !node.empty() && node != error.node;
-  };
+                                        cause_id::library_mismatch, cause_id::container_start,
+                                        cause_id::nccl_setup};
+  return !error.node.empty() && contains(setups, std::string_view(error.cause->id));
+}
+
+bool is_setup_of_many_nodes(const JobLine& error, const FailureCase& failure) {
+  return is_setup(error) &&
+         std::any_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
+           return line.cause == error.cause && !line.node.empty() && line.node != error.node;
+         });
+}
+
+/// Where another machine of the run was heard and nobody there said it, it is this one's.
+bool is_setup_of_one_node(const JobLine& error, const FailureCase& failure) {
   const auto& lines = failure.lines;
   const bool met_elsewhere = std::any_of(lines.begin(), lines.end(), [&](const JobLine& line) {
     return line.cause == error.cause && line.node != error.node;
   });
+  if (!is_setup(error) || met_elsewhere) return false;
+  const auto elsewhere = [&](const std::string& node) {
+    return !node.empty() && node != error.node;
+  };
   const auto& ranks = failure.attempt.ranks;
-  return !met_elsewhere &&
-         (std::any_of(ranks.begin(), ranks.end(),
-                      [&](const auto& rank) { return elsewhere(rank.second.node); }) ||
-          std::any_of(lines.begin(), lines.end(),
-                      [&](const JobLine& line) { return elsewhere(line.node); }));
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [&](const auto& rank) { return elsewhere(rank.second.node); }) ||
+         std::any_of(lines.begin(), lines.end(),
+                     [&](const JobLine& line) { return elsewhere(line.node); });
 }
 
 }  // namespace
@@ -232,6 +245,9 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure) {
   if (is_setup_of_one_node(*error, failure)) {
     explanation.subject = Subject::of_node(error->node);
     explanation.text += " Only " + error->node + " has it, so it is how that node is set up.";
+  } else if (is_setup_of_many_nodes(*error, failure)) {
+    explanation.subject = Subject::of_attempt(failure.attempt.id);
+    explanation.text += " Other nodes have it too.";
   }
   if (!program) {
     explanation.text += " That may be the program or the GPU.";
