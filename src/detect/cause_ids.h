@@ -16,6 +16,8 @@ inline constexpr std::string_view row_remap_pending = "gpu.row_remap_pending";
 inline constexpr std::string_view nvlink_down = "link.nvlink_down";
 inline constexpr std::string_view nvlink5 = "link.nvlink5";
 inline constexpr std::string_view fell_off_bus = "gpu.fell_off_bus";
+inline constexpr std::string_view init_failed = "gpu.init_failed";
+inline constexpr std::string_view gsp_timeout = "gpu.gsp_timeout";
 inline constexpr std::string_view sm_exception = "gpu.sm_exception";
 inline constexpr std::string_view mmu_fault = "gpu.mmu_fault";
 inline constexpr std::string_view recovery_reset = "gpu.recovery_reset_required";
@@ -49,7 +51,10 @@ inline constexpr std::string_view teardown = "software.teardown";
 inline constexpr std::string_view error_injected = "software.error_injected";
 inline constexpr std::string_view nccl_crash = "software.nccl_crash";
 inline constexpr std::string_view device_assert = "software.device_assert";
+inline constexpr std::string_view device_ordinal = "software.device_ordinal";
 inline constexpr std::string_view missing_file = "software.missing_file";
+inline constexpr std::string_view local_fs_readonly = "storage.local_fs_readonly";
+inline constexpr std::string_view read_only = "env.read_only";
 inline constexpr std::string_view gpu_out_of_memory = "env.gpu_out_of_memory";
 inline constexpr std::string_view driver_mismatch = "env.driver_mismatch";
 inline constexpr std::string_view driver_setup = "env.driver_setup";
@@ -83,6 +88,8 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              fell_off_bus,
                                                              nvlink_down,
                                                              nvlink5,
+                                                             init_failed,
+                                                             gsp_timeout,
                                                              sm_exception,
                                                              mmu_fault,
                                                              recovery_reset,
@@ -115,6 +122,7 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              error_injected,
                                                              nccl_crash,
                                                              device_assert,
+                                                             device_ordinal,
                                                              missing_file,
                                                              gpu_unavailable,
                                                              driver_mismatch,
@@ -122,6 +130,8 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              library_mismatch,
                                                              container_start,
                                                              gpu_access_lost,
+                                                             local_fs_readonly,
+                                                             read_only,
                                                              gpu_out_of_memory,
                                                              out_of_memory_host,
                                                              out_of_memory_cgroup,

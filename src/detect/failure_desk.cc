@@ -9,12 +9,16 @@
 #include "base/text.h"
 #include "detect/cause_ids.h"
 #include "detect/clean_record.h"
+#include "detect/missing_gpu.h"
 #include "model/names.h"
 
 namespace faultline {
 namespace {
 
 bool failed(AttemptState state) { return ended(state) && state != AttemptState::completed; }
+
+/// The scheduler ends what ran on a node as it gives the node up.
+constexpr Duration node_failure_span = std::chrono::minutes{1};
 
 /// First number of "136" or "3-5,9": srun names the tasks that ended together.
 std::int32_t first_number(std::string_view text) {
@@ -80,7 +84,9 @@ JobLine make_line(const Fact& fact, const AttemptRecord& attempt, const Catalog&
 
 /// The collective that timed out had been waited for this long when it was printed.
 Instant onset_of(const Fact& fact) {
-  const auto waited = parse_number<std::int64_t>(fact.event.field("timeout_ms")).value_or(0);
+  auto waited = parse_number<std::int64_t>(fact.event.field("timeout_ms")).value_or(0);
+  const auto seconds = parse_number<std::int64_t>(fact.event.field("timeout_s")).value_or(0);
+  if (waited == 0 && seconds < older_errors_span / std::chrono::seconds{1}) waited = seconds * 1000;
   constexpr auto longest =
       std::chrono::duration_cast<std::chrono::milliseconds>(older_errors_span).count();
   return fact.at - std::chrono::milliseconds{std::clamp<std::int64_t>(waited, 0, longest)};
@@ -149,6 +155,8 @@ void FailureDesk::observe_node(const Event& event) {
       down_.erase(node);  // a reason without a state says nothing of it
     }
   }
+  if (event.source == EventSource::scheduler && event.kind == EventKind::log_signature)
+    remember_lost(node, event);
   if (event.source == EventSource::agent || event.source == EventSource::kernel_log) {
     if (heard_.size() < desk_nodes_max && heard_.insert(node).second) tell_failures_on(node);
   }
@@ -160,6 +168,26 @@ void FailureDesk::observe_node(const Event& event) {
   const Cause* cause = signature == nullptr ? nullptr : catalog_.cause(signature->cause);
   if (!window.add(event, may_be_root(event), signature, cause)) return;
   tell_failures_on(node);
+}
+
+/// By the log of the scheduler, which says it of the node and not of the job.
+void FailureDesk::remember_lost(const std::string& node, const Event& event) {
+  const Signature* signature = catalog_.signature(event.signature);
+  if (signature == nullptr || signature->cause != cause_id::node_lost) return;
+  if (signature->use == SignatureUse::clears) {
+    lost_.erase(node);
+  } else if (signature->role == Role::root &&
+             (lost_.size() < desk_nodes_max || lost_.contains(node))) {
+    lost_[node] = happened_at(event);
+    tell_failures_on(node);
+  }
+}
+
+bool FailureDesk::lost_at(const std::string& node, Instant failed_at) const {
+  if (down_.contains(node)) return true;
+  const auto lost = lost_.find(node);
+  return lost != lost_.end() && lost->second >= failed_at - node_failure_span &&
+         lost->second <= failed_at + cause_after_failure_max;
 }
 
 void FailureDesk::tell_failures_on(const std::string& node) {
@@ -271,7 +299,7 @@ void FailureDesk::explain_attempt(const AttemptRecord& record, const Fact& faili
   add_faults(record, lines.last_step, failure);
   for (const std::string& node : record.nodes) {
     if (heard_.contains(node)) failure.heard.push_back(node);
-    if (down_.contains(node)) failure.down.push_back(node);
+    if (lost_at(node, failure.failed_at)) failure.down.push_back(node);
   }
   failure.suspected_before = suspected_before(record, failure.failed_at);
   const Explanation explanation = explain(failure);
@@ -441,6 +469,31 @@ void FailureDesk::add_faults(const AttemptRecord& record, Instant last_step,
   }
   if (steps_known && was_at_work(failure)) from = std::max(from, after_work);
   failure.nodes = faults_between(faults, failure, from, until);
+  if (std::any_of(failure.lines.begin(), failure.lines.end(), misses_gpu))
+    add_lost_gpus(faults_between(faults, failure, Instant::min(), from), failure);
+}
+
+void FailureDesk::add_lost_gpus(const std::vector<NodeFaults>& earlier,
+                                FailureCase& failure) const {
+  for (const NodeFaults& on_node : earlier) {
+    const Instant booted = booted_before(on_node.node, failure.failed_at);
+    NodeFaults lost{on_node.node, on_node.clock_offset, {}};
+    std::copy_if(on_node.faults.begin(), on_node.faults.end(), std::back_inserter(lost.faults),
+                 [&](const KernelFault& fault) {
+                   return fault.since() > booted && explains_missing_gpu(fault, on_node, failure);
+                 });
+    if (!lost.faults.empty()) failure.nodes.push_back(std::move(lost));
+  }
+}
+
+Instant FailureDesk::booted_before(const std::string& node, Instant failed_at) const {
+  Instant booted = Instant::min();
+  const auto window = kernel_.find(node);
+  if (window == kernel_.end()) return booted;
+  for (const Fact& fact : window->second.facts()) {
+    if (fact.event.signature == boot_signature && fact.at <= failed_at) booted = fact.at;
+  }
+  return booted;
 }
 
 void FailureDesk::remember_suspicion(const FailureCase& failure, const Explanation& explanation) {

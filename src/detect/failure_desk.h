@@ -81,6 +81,8 @@ class FailureDesk {
   void observe_attempt(const Event& event);
   void remember_error(const Event& event, Lines& lines) const;
   void observe_node(const Event& event);
+  void remember_lost(const std::string& node, const Event& event);
+  [[nodiscard]] bool lost_at(const std::string& node, Instant failed_at) const;
   void tell_failures_on(const std::string& node);  // there is news about this node
   [[nodiscard]] bool settled(const Fact& failing, Instant now) const;
   [[nodiscard]] const Fact* failing_of(const AttemptRecord& record) const;
@@ -97,6 +99,10 @@ class FailureDesk {
                                                        Instant to) const;
   /// The faults that may be why the attempt ended, and those that came too late for it.
   void add_faults(const AttemptRecord& record, Instant last_step, FailureCase& failure) const;
+  /// A GPU that was lost before all that and is missed now.
+  void add_lost_gpus(const std::vector<NodeFaults>& earlier, FailureCase& failure) const;
+  /// When the node's kernel said so last; far in the past if it did not.
+  [[nodiscard]] Instant booted_before(const std::string& node, Instant failed_at) const;
   /// When the node's record was cleaned before the failure; far in the past if it was not.
   [[nodiscard]] Instant cleaned_before(const std::string& node, Instant failed_at) const;
   void remember_suspicion(const FailureCase& failure, const Explanation& explanation);
@@ -111,6 +117,7 @@ class FailureDesk {
   std::map<std::string, EventWindow> kernel_;  // by node
   std::set<std::string> heard_;
   std::map<std::string, Instant> down_;
+  std::map<std::string, Instant> lost_;  // in words of the scheduler's log
   std::map<std::string, Instant> clean_since_;
   std::map<std::string, std::map<AttemptId, Suspicion>> suspicions_;  // by family
 };

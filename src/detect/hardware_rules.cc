@@ -8,6 +8,7 @@
 #include "detect/confidence.h"
 #include "detect/failure_case.h"
 #include "detect/injected_faults.h"
+#include "detect/missing_gpu.h"
 #include "detect/place_words.h"
 
 namespace faultline {
@@ -43,12 +44,20 @@ bool time_unknown(const KernelFault& fault) {
   });
 }
 
-/// Hardware that may have failed explains no program that failed for a reason of its own, unless
-/// the program speaks of the same kind of thing (a file server that both have lost).
+/// The program was refused what it wanted to write, and its kernel writes to that disk no more.
+bool same_refusal(const JobLine& said, const KernelFault& fault) {
+  return said.cause->id == cause_id::read_only && fault.cause->id == cause_id::local_fs_readonly;
+}
+
+/// Hardware that may have failed, or nobody knows when, explains no program that failed for a
+/// reason of its own, unless the program speaks of the same thing (a file server that both have
+/// lost).
 bool beaten_by_program(const KernelFault& fault, const FailureCase& failure) {
-  if (fault.decisive || time_unknown(fault)) return time_unknown(fault);
+  const bool undated = time_unknown(fault);
+  if (fault.decisive && !undated) return false;
   return std::none_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
-    return is_own_error(line) && line.cause->cause_class == fault.cause->cause_class;
+    const bool same_kind = line.cause->cause_class == fault.cause->cause_class;
+    return is_own_error(line) && ((same_kind && !undated) || same_refusal(line, fault));
   });
 }
 
@@ -76,7 +85,9 @@ std::vector<Candidate> candidates_of(const std::vector<NodeFaults>& nodes,
       if (fault.program || !hardware_class(fault.cause->cause_class)) continue;
       if (!used_by_attempt(fault, node.node, failure.attempt)) continue;
       if (!noticed(fault, failure)) continue;
-      if (program_failed && beaten_by_program(fault, failure)) continue;
+      if (program_failed && beaten_by_program(fault, failure) &&
+          !explains_missing_gpu(fault, node, failure))
+        continue;
       candidates.push_back({&node, &fault});
     }
   }
@@ -105,7 +116,8 @@ std::vector<const Candidate*> tied(const std::vector<Candidate>& candidates) {
   std::vector<const Candidate*> rivals;
   const Candidate& best = candidates.front();
   for (const Candidate& other : candidates) {
-    if (other.node == best.node || other.fault->decisive != best.fault->decisive) continue;
+    if (other.node->node == best.node->node || other.fault->decisive != best.fault->decisive)
+      continue;
     if (other.at() - best.at() <= order_uncertainty) rivals.push_back(&other);
   }
   return rivals;

@@ -11,7 +11,6 @@ namespace faultline {
 namespace {
 
 constexpr std::string_view loaded_signature = "inject.loaded";
-constexpr std::string_view boot_signature = "kernel.boot";
 constexpr Duration boot_span = std::chrono::minutes{5};
 
 /// By the kernel's own clock, or else by the line with which its log begins.

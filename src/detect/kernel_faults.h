@@ -22,6 +22,9 @@ inline constexpr Duration incident_span = std::chrono::minutes{10};
 /// shows 12 s).
 inline constexpr Duration lost_gpu_echo = std::chrono::seconds{15};
 
+/// The kernel's first line as the machine starts.
+inline constexpr std::string_view boot_signature = "kernel.boot";
+
 struct KernelFault {
   const Cause* cause = nullptr;
   Subject subject;

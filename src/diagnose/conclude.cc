@@ -22,10 +22,10 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t evidence_max = 16;
-constexpr std::string_view boot_signature = "kernel.boot";
 constexpr std::size_t timeline_max = 64;
 constexpr std::size_t also_seen_max = 8;
 constexpr std::string_view node_lost_detector = "node_lost";
+constexpr std::array<std::string_view, 2> detectors_beside_rules = {"gpu_health", "shared_storage"};
 
 using EventsById = std::map<EventId, const Event*>;
 
@@ -108,6 +108,57 @@ void put_health_check_first(std::vector<Verdict>& verdicts, const Replay& replay
   if (answer != verdicts.end()) std::rotate(verdicts.begin(), answer, answer + 1);
 }
 
+/// Those that its own lines name; what was read of others may lie beside it by chance.
+std::set<std::string> nodes_named_by_run(const Replay& replay) {
+  std::set<std::string> nodes;
+  for (const Event& event : replay.events) {
+    if (!of_job(event)) continue;
+    if (!event.subject.node.empty()) nodes.insert(event.subject.node);
+    for (const std::string_view name : {"host", "reporter"}) {
+      if (const auto host = event.field(name); !host.empty()) nodes.emplace(host);
+    }
+    auto told = expand_hostlist(event.field("hosts"), run_nodes_max);
+    if (told) nodes.insert(told->begin(), told->end());
+  }
+  return nodes;
+}
+
+/// Since when nothing went on, as far as its logs say when they counted the last step, or how long
+/// they waited in vain.
+std::optional<Instant> silent_since(const Replay& replay) {
+  std::optional<Instant> last_step, wait;
+  for (const Event& event : replay.events) {
+    if (const auto us = parse_number<std::int64_t>(event.field(last_step_field)))
+      last_step = std::max(last_step, std::optional(Instant{std::chrono::microseconds{*us}}));
+    const auto seconds = parse_number<std::int32_t>(event.field("timeout_s"));
+    if (seconds && of_job(event) && !wait)
+      wait = event.received_at - std::chrono::seconds{*seconds};
+  }
+  return last_step ? last_step : wait;
+}
+
+/// The rules of a failure ask the kernels, and neither the readings of GPUs nor what several nodes
+/// say of their storage. Who cancels a job that has stood still has a reason: what was said of its
+/// nodes as it began to, or meanwhile.
+void put_fault_before_cancel(std::vector<Verdict>& verdicts, const Replay& replay) {
+  if (verdicts.empty() || verdicts.front().cause != cause_id::cancelled) return;
+  const auto silent = silent_since(replay);
+  const Instant cancelled_at = verdicts.front().since;
+  if (!silent || cancelled_at - *silent < before_failure) return;
+  const std::set<std::string> nodes = nodes_named_by_run(replay);
+  const auto is_of_run = [&](const Verdict& verdict) {
+    return std::any_of(replay.events.begin(), replay.events.end(), [&](const Event& event) {
+      return nodes.contains(event.reporter) && contains(verdict.evidence, event.id);
+    });
+  };
+  const auto reason = std::find_if(verdicts.begin(), verdicts.end(), [&](const Verdict& verdict) {
+    const bool asked = contains(detectors_beside_rules, verdict.detector);
+    return asked && verdict.since >= *silent - before_failure && verdict.since <= cancelled_at &&
+           is_of_run(verdict);
+  });
+  if (reason != verdicts.end()) std::rotate(verdicts.begin(), reason, reason + 1);
+}
+
 EvidenceLine evidence_line(const Event& event, const LineNumbers& lines) {
   const auto number = lines.find(event.id);
   EvidenceLine line;
@@ -126,11 +177,19 @@ std::string place_text(const EvidenceLine& line) {
 
 std::string unnamed_job() { return Subject::of_unnamed_job().attempt.job; }
 
-/// A run that went well is that, whatever its nodes warn of.
 bool tells_of_job(const Replay& replay) {
   return std::any_of(replay.events.begin(), replay.events.end(), [](const Event& event) {
     const bool named = event.attempt && event.attempt->job != unnamed_job();
     return named || of_job(event);
+  });
+}
+
+/// A run that went well is that, whatever its nodes warn of.
+bool says_done(const Replay& replay) {
+  return std::any_of(replay.events.begin(), replay.events.end(), [](const Event& event) {
+    return event.signature == finished_signature ||
+           (event.kind == EventKind::attempt_ended &&
+            event.field("state") == to_text(AttemptState::completed));
   });
 }
 
@@ -316,8 +375,11 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
     return explains_more(a, b, replay.attempt, catalog);
   });
   put_health_check_first(verdicts, replay);
-  if (verdicts.empty() && !tells_of_job(replay)) {
-    if (auto warning = worst_warning(replay, catalog)) verdicts.push_back(*std::move(warning));
+  put_fault_before_cancel(verdicts, replay);
+  if (verdicts.empty() && !says_done(replay)) {
+    const WarningsOf which = tells_of_job(replay) ? WarningsOf::settings : WarningsOf::all;
+    if (auto warning = worst_warning(replay, catalog, which))
+      verdicts.push_back(*std::move(warning));
   }
   if (verdicts.empty()) {
     if (replay.failed) diagnosis.status = DiagnosisStatus::undecided;

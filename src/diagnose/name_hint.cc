@@ -71,34 +71,59 @@ std::string job_in(std::string_view name) {
 /// day, a ticket.
 bool named_as_host(std::string_view name) {
   constexpr auto others = std::to_array<std::string_view>(
-      {"run",  "runs",  "job",     "jobs",  "rank",  "attempt", "log",      "logs",
-       "case", "exp",   "step",    "slurm", "batch", "ticket",  "incident", "issue",
-       "inc",  "v",     "version", "rev",   "part",  "day",     "week",     "test",
-       "try",  "trial", "epoch",   "seed",  "fold",  "shard",   "stage",    "iter",
-       "lr",   "bs",    "gpus",    "nodes", "task",  "train"});
+      {"run",     "runs",  "job",   "jobs",   "rank",   "attempt",  "log",   "logs",  "case",
+       "exp",     "step",  "slurm", "batch",  "ticket", "incident", "issue", "inc",   "v",
+       "version", "rev",   "part",  "day",    "week",   "test",     "try",   "trial", "epoch",
+       "seed",    "fold",  "shard", "stage",  "iter",   "lr",       "bs",    "gpus",  "nodes",
+       "task",    "train", "efi",   "pstore", "erst",   "ramoops"});
   const std::string lower = to_lower(name);
   const auto word = lower.substr(0, lower.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
   return !name.empty() && is_digit(name.back()) && !is_digit(name[0]) && !contains(others, word) &&
          valid_node_name(name);
 }
 
+/// "a-i0" of "nvidia-smi-a-i0.txt" are options, and "q-n3" ends in a host.
+std::string_view behind_options(std::string_view stem) {
+  constexpr auto options = std::to_array<std::string_view>(
+      {"a", "q", "x", "l", "i", "d", "ecc", "topo", "nvlink", "query", "list", "full"});
+  while (!stem.empty()) {
+    const auto end = std::min(stem.find_first_of("-_"), stem.size());
+    const std::string word = to_lower(stem.substr(0, end));
+    const bool index = word.size() > 1 && word[0] == 'i' && small_number(word.substr(1));
+    if (!index && !contains(options, std::string_view(word))) break;
+    stem.remove_prefix(std::min(end + 1, stem.size()));
+  }
+  return stem;
+}
+
+/// "dmesg-efi-pstore" is a dmesg.
+bool begins_with_word(std::string_view name, std::string_view word) {
+  if (!name.starts_with(word)) return false;
+  name.remove_prefix(word.size());
+  return name.empty() || name[0] == '-' || name[0] == '_' || name[0] == '.';
+}
+
 /// "n3", "gpu-node-007" before what says what the file is.
 std::string node_in(std::string_view name) {
-  static constexpr std::array<std::string_view, 14> kinds = {
-      "dmesg", "kern",   "kernel", "journal", "syslog", "messages", "nvidia",
+  static constexpr std::array<std::string_view, 15> kinds = {
+      "dmesg", "kern",   "kernel", "journal", "syslog", "messages", "nvidia-smi", "nvidia",
       "smi",   "slurmd", "ibstat", "log",     "txt",    "out",      "err"};
   const auto dot = name.find('.');
   std::string_view stem = name.substr(0, dot);
   const std::string_view rest = dot == std::string_view::npos ? "" : name.substr(dot + 1);
   // "n3.dmesg.txt"; "n3.log" may be anybody's.
   const auto* const system_kinds_end = kinds.end() - 4;
-  bool names_kind = std::find(kinds.begin(), system_kinds_end, rest.substr(0, rest.find('.'))) !=
-                    system_kinds_end;
+  bool names_kind = std::any_of(kinds.begin(), system_kinds_end, [&](std::string_view kind) {
+    return begins_with_word(rest, kind);
+  });
   for (const std::string_view kind : kinds) {
     for (const char separator : {'-', '_'}) {
       const std::string before = std::string(kind) + separator,
                         after = separator + std::string(kind);
-      if (stem.starts_with(before)) stem.remove_prefix(before.size()), names_kind = true;
+      if (stem.starts_with(before)) {
+        stem.remove_prefix(before.size()), names_kind = true;
+        if (before.ends_with("smi-") || before.ends_with("smi_")) stem = behind_options(stem);
+      }
       if (stem.ends_with(after)) stem.remove_suffix(after.size()), names_kind = true;
     }
   }
@@ -110,7 +135,11 @@ std::string node_in_folder(std::string_view folder, std::string_view name) {
   static constexpr std::array<std::string_view, 11> of_node = {
       "dmesg",      "kern", "kernel", "journal", "syslog",           "messages",
       "nvidia-smi", "smi",  "ibstat", "slurmd",  "nvidia-bug-report"};
-  if (!contains(of_node, to_lower(name.substr(0, name.find('.'))))) return {};
+  const std::string lower = to_lower(name);
+  const bool one_of_them = std::any_of(of_node.begin(), of_node.end(), [&](std::string_view word) {
+    return begins_with_word(lower, word);
+  });
+  if (!one_of_them) return {};
   return named_as_host(folder) ? std::string(folder) : "";
 }
 

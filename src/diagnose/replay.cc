@@ -18,6 +18,7 @@
 namespace faultline {
 namespace {
 
+constexpr std::string_view node_list_signature = "slurm.nodelist";
 /// Longer than any detector waits for late evidence, shorter than what it forgets after.
 constexpr Duration settle_time = std::chrono::seconds{30};
 
@@ -59,9 +60,25 @@ Instant told_end(const std::vector<Event>& events) {
   return end;
 }
 
+/// When a reading without a date was written is when its file was copied, if all else was before.
+void drop_dates_of_copies(std::vector<Event>& events) {
+  const auto undated = [](const Event& event) {
+    return event.source == EventSource::nvml && event.clock == ClockDomain::none;
+  };
+  Instant last;
+  for (const Event& event : events) {
+    if (!undated(event)) last = std::max(last, event.observed_at);
+  }
+  if (!known(last)) return;
+  for (Event& event : events) {
+    if (undated(event) && event.observed_at > last) event.observed_at = {};
+  }
+}
+
 /// Times for everything; what stays without one happened at the end of the job, whatever its nodes
 /// say later.
 Instant place_in_time(std::vector<Event>& events, Instant fallback) {
+  drop_dates_of_copies(events);
   fill_times(events);
   Instant end = last_time(events, true);
   if (!known(end)) end = told_end(events);
@@ -234,16 +251,30 @@ bool tells(const std::vector<Event>& events, EventKind kind, const AttemptId& at
   });
 }
 
+/// As Slurm told the job itself, if its log prints that and says one thing alone.
+std::string nodes_told_by_slurm(const std::vector<Event>& events) {
+  std::string_view told;
+  for (const Event& event : events) {
+    if (event.signature != node_list_signature || !of_job(event)) continue;
+    if (!told.empty() && told != event.field("hosts")) return {};
+    told = event.field("hosts");
+  }
+  return expand_hostlist(told, run_nodes_max) ? std::string(told) : std::string();
+}
+
 /// The attempt around a job's lines, where nobody tells of it.
 void add_attempt(Replay& replay, const Catalog& catalog) {
   std::vector<Event>& events = replay.events;
   if (!replay.failed && std::none_of(events.begin(), events.end(), of_job)) return;
   if (!tells(events, EventKind::attempt_started, replay.attempt)) {
-    const char* const heard = nodes_of_all_ranks(events).empty() ? "1" : "0";
-    events.insert(events.begin(), attempt_event(EventKind::attempt_started, replay.attempt,
-                                                events.front().received_at,
-                                                {{"nodes", nodes_of(events, catalog)},
-                                                 {std::string(nodes_heard_field), heard}}));
+    std::string nodes = nodes_told_by_slurm(events);
+    const bool all = !nodes.empty() || !nodes_of_all_ranks(events).empty();
+    if (nodes.empty()) nodes = nodes_of(events, catalog);
+    events.insert(
+        events.begin(),
+        attempt_event(
+            EventKind::attempt_started, replay.attempt, events.front().received_at,
+            {{"nodes", std::move(nodes)}, {std::string(nodes_heard_field), all ? "0" : "1"}}));
   }
   if (!replay.failed || tells(events, EventKind::attempt_ended, replay.attempt)) return;
   const auto after =

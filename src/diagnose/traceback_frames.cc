@@ -1,15 +1,18 @@
 #include "diagnose/traceback_frames.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/text.h"
+#include "model/names.h"
 
 namespace faultline {
 namespace {
 
 constexpr std::size_t tail_bytes = std::size_t{16} << 10U;
 constexpr std::size_t lines_above_max = 32;  // the frame's source, its marks, and what others say
+constexpr std::size_t traceback_lines_max = 256;
 constexpr std::size_t frame_bytes_max = 160;
 constexpr std::string_view frame_opening = "  File \"";
 
@@ -45,15 +48,50 @@ bool belong_together(const std::vector<std::string_view>& between, std::string_v
   });
 }
 
+/// "10.0.0.3" of "RayTaskError(RuntimeError): ray::Actor.step() (pid=71, ip=10.0.0.3, actor_id=..";
+/// "" of anything else.
+std::string ray_address_in(std::string_view line) {
+  constexpr std::string_view task = "ray::", process = "(pid=", address = ", ip=";
+  for (const std::string_view part : {task, process, address}) {
+    const auto at = line.find(part);
+    if (at == std::string_view::npos) return {};
+    line.remove_prefix(at + part.size());
+  }
+  line = line.substr(0, line.find_first_of(",)"));
+  return valid_node_name(line) ? std::string(line) : std::string();
+}
+
+std::size_t line_before(std::string_view text, std::size_t at) {
+  const auto before = text.substr(0, at - 1).rfind('\n');
+  return before == std::string_view::npos ? 0 : before + 1;
+}
+
 }  // namespace
+
+std::string ray_address_above(std::string_view text, std::size_t at) {
+  if (at > text.size()) return {};
+  const std::string_view error = line_at(text, at);
+  std::optional<std::string_view> beginning;  // of the frames
+  for (std::size_t lines = 0; at > 0 && lines < traceback_lines_max; ++lines) {
+    at = line_before(text, at);
+    const std::string_view line = line_at(text, at);
+    const auto opening = line.find(frame_opening);
+    if (!beginning && opening != std::string_view::npos &&
+        error.starts_with(line.substr(0, opening)))
+      beginning = line.substr(0, opening);
+    if (!beginning || !line.starts_with(*beginning)) continue;
+    const std::string_view rest = line.substr(beginning->size());
+    if (!rest.empty() && !rest.starts_with("  ")) return ray_address_in(rest);
+  }
+  return {};
+}
 
 std::string frame_above(std::string_view text, std::size_t at) {
   if (at > text.size()) return {};
   const std::string_view error = line_at(text, at);
   std::vector<std::string_view> between;
   while (at > 0 && between.size() < lines_above_max) {
-    const auto before = text.substr(0, at - 1).rfind('\n');
-    at = before == std::string_view::npos ? 0 : before + 1;
+    at = line_before(text, at);
     const std::string_view line = line_at(text, at);
     const auto opening = line.find(frame_opening);
     const std::string_view beginning = line.substr(0, opening);
@@ -71,7 +109,12 @@ void TracebackFrames::add_frames(std::vector<Event>& events, std::string_view te
     if (event.kind != EventKind::log_signature || at < offset || at - offset >= text.size())
       continue;
     std::string frame = frame_above(text, static_cast<std::size_t>(at - offset));
-    if (!frame.empty()) event.fields.emplace(frame_field, std::move(frame));
+    if (frame.empty()) continue;
+    event.fields.emplace(frame_field, std::move(frame));
+    // Ray prints a task's traceback where its result was asked for, and says where it ran.
+    if (!event.subject.node.empty() || !event.field("host").empty()) continue;
+    std::string host = ray_address_above(text, static_cast<std::size_t>(at - offset));
+    if (!host.empty()) event.fields.emplace("host", std::move(host));
   }
 }
 

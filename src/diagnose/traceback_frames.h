@@ -16,6 +16,10 @@ inline constexpr std::string_view frame_field = "frame";
 /// "" if there is none.
 std::string frame_above(std::string_view text, std::size_t at);
 
+/// Where the task of Ray ran whose traceback ends with the line at `at`; "" if its head does not
+/// say.
+std::string ray_address_above(std::string_view text, std::size_t at);
+
 /// Passes on what `inner` decodes of a job's log and adds the frames.
 class TracebackFrames final : public FileDecoder {
  public:

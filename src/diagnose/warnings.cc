@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
 #include "detect/kernel_faults.h"
@@ -99,9 +100,19 @@ bool says_enough(const Subject& subject, const std::vector<const Event*>& events
   return error || subject.kind == SubjectKind::gpu || events.size() >= corrected_min;
 }
 
+/// What is printed as the machine starts is of devices that nobody uses yet.
+bool all_at_boot(const std::vector<const Event*>& events) {
+  constexpr Duration boot_span = std::chrono::minutes{5};
+  return std::all_of(events.begin(), events.end(), [&](const Event* event) {
+    const auto micros = parse_number<std::int64_t>(event->field("kernel_us"));
+    return micros && std::chrono::microseconds{*micros} <= boot_span;
+  });
+}
+
 }  // namespace
 
-std::optional<Verdict> worst_warning(const Replay& replay, const Catalog& catalog) {
+std::optional<Verdict> worst_warning(const Replay& replay, const Catalog& catalog,
+                                     WarningsOf which) {
   const Warnings warnings = warnings_of(replay, catalog);
   const Warnings::value_type* worst = nullptr;
   const auto weight = [&](const Warnings::value_type& warning) {
@@ -111,6 +122,8 @@ std::optional<Verdict> worst_warning(const Replay& replay, const Catalog& catalo
   };
   for (const auto& warning : warnings) {
     if (!says_enough(warning.first.second, warning.second, catalog)) continue;
+    const bool setting = blames_no_node(*warning.first.first) && !all_at_boot(warning.second);
+    if (which == WarningsOf::settings && !setting) continue;
     if (worst == nullptr || weight(warning) > weight(*worst)) worst = &warning;
   }
   if (worst == nullptr) return std::nullopt;

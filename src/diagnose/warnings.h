@@ -14,8 +14,12 @@ namespace faultline {
 /// The name of the rule, as the catalog explains it.
 inline constexpr std::string_view warning_rule = "warning";
 
+/// Beside a job that does not say how it ended, only what blames no node and was not at boot.
+enum class WarningsOf { all, settings };
+
 /// The gravest warning of events without a job, as a weak suspicion; nothing if a single corrected
 /// error is all there is.
-std::optional<Verdict> worst_warning(const Replay& replay, const Catalog& catalog);
+std::optional<Verdict> worst_warning(const Replay& replay, const Catalog& catalog,
+                                     WarningsOf which = WarningsOf::all);
 
 }  // namespace faultline

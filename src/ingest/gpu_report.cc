@@ -256,7 +256,7 @@ Event GpuReport::make(EventKind kind, const Gpu& gpu, RawLine where) const {
   event.reporter = origin_.node;
   event.subject = Subject::of_gpu(node, gpu.address);
   event.observed_at = known(at_) ? at_ : origin_.last_written;
-  event.clock = known(event.observed_at) ? ClockDomain::node_wall : ClockDomain::none;
+  event.clock = known(at_) ? ClockDomain::node_wall : ClockDomain::none;
   event.raw = std::move(where);
   return event;
 }
