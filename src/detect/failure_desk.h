@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "detect/clock_offsets.h"
 #include "detect/failure_case.h"
 
 namespace faultline {
@@ -22,26 +23,6 @@ inline constexpr Duration running_lines_span = std::chrono::minutes{15};
 /// For that, errors and failed processes are kept this long.
 inline constexpr Duration older_errors_span = std::chrono::hours{24};
 inline constexpr std::size_t older_errors_max = 64;
-/// A larger difference between a clock and ours is a log read later, not a clock that is off.
-inline constexpr Duration clock_offset_max = std::chrono::minutes{10};
-
-/// How far each reporter's clock is behind ours: the least that an event took to arrive.
-class ClockOffsets {
- public:
-  void observe(const Event& event);
-  [[nodiscard]] Duration of(const std::string& reporter) const;
-  /// When the fact happened, on our clock. One delivery cannot tell a clock that is behind from a
-  /// line that came late, so it needs a second one.
-  [[nodiscard]] Instant corrected(const Fact& fact) const;
-
- private:
-  struct Delay {
-    Duration least{0};
-    Instant heard_at;
-    bool heard_again = false;
-  };
-  std::map<std::string, Delay> delays_;
-};
 
 struct ExplainedFailure {
   const FailureCase& failure;

@@ -45,8 +45,12 @@ bool time_unknown(const KernelFault& fault) {
 }
 
 /// The program was refused what it wanted to write, and its kernel writes to that disk no more.
-bool same_refusal(const JobLine& said, const KernelFault& fault) {
-  return said.cause->id == cause_id::read_only && fault.cause->id == cause_id::local_fs_readonly;
+bool same_refusal(const JobLine& said, const KernelFault& fault, const Catalog& catalog) {
+  return said.cause->id == cause_id::read_only &&
+         std::any_of(fault.evidence.begin(), fault.evidence.end(), [&](const Fact* fact) {
+           const Cause* cause = cause_of(*fact, catalog);
+           return cause != nullptr && cause->id == cause_id::local_fs_readonly;
+         });
 }
 
 /// Hardware that may have failed, or nobody knows when, explains no program that failed for a
@@ -57,7 +61,8 @@ bool beaten_by_program(const KernelFault& fault, const FailureCase& failure) {
   if (fault.decisive && !undated) return false;
   return std::none_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
     const bool same_kind = line.cause->cause_class == fault.cause->cause_class;
-    return is_own_error(line) && ((same_kind && !undated) || same_refusal(line, fault));
+    return is_own_error(line) &&
+           ((same_kind && !undated) || same_refusal(line, fault, failure.catalog));
   });
 }
 
