@@ -29,11 +29,7 @@ bool takes_gpu_away(const KernelFault& fault, const NodeFaults& on_node) {
 
 /// A container's runtime did not find the device that it was to hand in.
 bool runtime_misses_device(const JobLine& line) {
-  static constexpr std::array<std::string_view, 2> words = {"device error: ", "unknown device"};
-  const std::string& text = line.fact->event.raw.text;
-  return line.cause->id == cause_id::container_start &&
-         std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
+  return line.cause->id == cause_id::container_start && !line.fact->event.field("device").empty();
 }
 
 }  // namespace
