@@ -166,6 +166,9 @@ bool is_order(const JobLine& line);
 bool is_order(AttemptState state);
 /// Rank, node or attempt: the narrowest that is known.
 Subject place_of(const JobLine& line, const FailureCase& failure);
+/// The line with the rank and node of the process that failed first, as its launcher's table in the
+/// same log has it; as it is where it names a rank, or where no table or several that differ tell.
+JobLine placed_by_launcher(const JobLine& error, const FailureCase& failure);
 /// "rank 3 on n2", "n2", "an unnamed rank".
 std::string place_text(const JobLine& line);
 

@@ -434,29 +434,30 @@ std::optional<Explanation> rule_many_nodes_name_hardware(const FailureCase& fail
 std::optional<Explanation> rule_job_names_hardware(const FailureCase& failure) {
   const auto first = std::find_if(failure.lines.begin(), failure.lines.end(), says_hardware);
   if (first == failure.lines.end()) return std::nullopt;
-  Explanation explanation = explanation_from(*first, first->cause->id, failure);
+  const JobLine placed = placed_by_launcher(*first, failure);
+  Explanation explanation = explanation_from(placed, first->cause->id, failure);
   const Subject& said = first->fact->event.subject;
-  const bool names_device = concerns_node(said) && names_part(said) && said.node == first->node;
-  if (!first->node.empty()) explanation.subject = Subject::of_node(first->node);
+  const bool names_device = concerns_node(said) && names_part(said) && said.node == placed.node;
+  if (!placed.node.empty()) explanation.subject = Subject::of_node(placed.node);
   if (first->cause->cause_class == CauseClass::gpu) {
-    const std::string gpu = only_gpu_of(*first, failure.attempt);
-    if (!gpu.empty()) explanation.subject = Subject::of_gpu(first->node, gpu);
+    const std::string gpu = only_gpu_of(placed, failure.attempt);
+    if (!gpu.empty()) explanation.subject = Subject::of_gpu(placed.node, gpu);
   }
   if (names_device) explanation.subject = said;
   explanation.hardware = true;
-  explanation.confidence = first->node.empty() ? confidence::fair : confidence::likely;
+  explanation.confidence = placed.node.empty() ? confidence::fair : confidence::likely;
   for (const JobLine& line : failure.lines) {
     const bool same = says_hardware(line) && line.rank == first->rank && line.node == first->node;
     (same ? explanation.evidence : explanation.consequences).push_back(&line.fact->event);
   }
   explanation.text =
-      "A hardware error came from " + place_text(*first) + ": " + first->cause->summary +
+      "A hardware error came from " + place_text(placed) + ": " + first->cause->summary +
       ". Only the job says so, so it stays a suspicion until the kernel or a test agrees.";
-  if (first->node.empty()) {
-    explanation.missing.push_back("where " + place_text(*first) +
+  if (placed.node.empty()) {
+    explanation.missing.push_back("where " + place_text(placed) +
                                   " ran (rank to node map, or a log for each rank)");
   }
-  explanation.missing.push_back(kernel_log_of(first->node, failure));
+  explanation.missing.push_back(kernel_log_of(placed.node, failure));
   return explanation;
 }
 

@@ -91,6 +91,29 @@ std::string_view shared_cause(const Cause& cause, bool one_node) {
 
 }  // namespace
 
+/// The launcher's own word on which process failed first, in the log of an error whose line names
+/// no rank; nullptr where it has none, or several that differ.
+static const JobLine* table_of(const JobLine& error, const FailureCase& failure) {
+  const JobLine* first = nullptr;
+  for (const JobLine& line : failure.lines) {
+    const bool tells = line.rank >= 0 && !line.fact->event.field("first_failure").empty() &&
+                       line.fact->event.raw.path == error.fact->event.raw.path;
+    if (!tells) continue;
+    if (first != nullptr && first->rank != line.rank) return nullptr;
+    first = &line;
+  }
+  return first;
+}
+
+JobLine placed_by_launcher(const JobLine& error, const FailureCase& failure) {
+  JobLine placed = error;
+  const JobLine* table = error.rank < 0 ? table_of(error, failure) : nullptr;
+  if (table == nullptr || (!error.node.empty() && error.node != table->node)) return placed;
+  placed.rank = table->rank;
+  placed.node = table->node;
+  return placed;
+}
+
 std::optional<Explanation> rule_same_on_all_ranks(const FailureCase& failure) {
   const auto first = first_errors(failure);
   if (first.size() < 2) return std::nullopt;
@@ -161,29 +184,6 @@ const JobLine* named_by_nvml(const JobLine* error, const FailureCase& failure) {
                (!line.node.empty() || line.rank == error->rank);
       });
   return access == failure.lines.end() ? error : &*access;
-}
-
-/// The launcher's own word on which process failed first, in the log of an error whose line names
-/// no rank; nullptr where it has none, or several that differ.
-const JobLine* table_of(const JobLine& error, const FailureCase& failure) {
-  const JobLine* first = nullptr;
-  for (const JobLine& line : failure.lines) {
-    const bool tells = line.rank >= 0 && !line.fact->event.field("first_failure").empty() &&
-                       line.fact->event.raw.path == error.fact->event.raw.path;
-    if (!tells) continue;
-    if (first != nullptr && first->rank != line.rank) return nullptr;
-    first = &line;
-  }
-  return first;
-}
-
-JobLine placed_by_launcher(const JobLine& error, const FailureCase& failure) {
-  JobLine placed = error;
-  const JobLine* table = error.rank < 0 ? table_of(error, failure) : nullptr;
-  if (table == nullptr || (!error.node.empty() && error.node != table->node)) return placed;
-  placed.rank = table->rank;
-  placed.node = table->node;
-  return placed;
 }
 
 /// What every process meets as it starts on a machine that is set up so.
