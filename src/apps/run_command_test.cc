@@ -427,10 +427,10 @@ TEST_F(RunTest, TheLastLineOfAFailedRankIsThatOfItsErrorsIfItHasAny) {
 
 TEST_F(RunTest, TheEndIsToldBeforeAnOrphanIsHeardOut) {
   FakeAgent agent(options_.socket, "");
-  // The orphan prints without a pause until the end was told.
+  // The orphan prints without a pause until the end was told, and once more.
   const std::string told = (folder_ / "told").string();
   shell("(n=0; while [ $n -lt 3000000 ] && [ ! -e " + told +
-            " ]; do echo tick; n=$((n + 1)); done) & echo why >&2; exit 1",
+            " ]; do echo tick; n=$((n + 1)); done; echo tock) & echo why >&2; exit 1",
         [&](pid_t) {
           agent.turn();
           if (agent.heard.size() >= 2) std::ofstream(told) << "x";
