@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/text.h"
@@ -143,7 +144,7 @@ std::string facts(const Diagnosis& diagnosis) {
     row("class", to_text(diagnosis.cause_class));
     row("rule", diagnosis.rule);
     for (const Subject& subject : diagnosis.subjects) row("subject", subject_words(subject));
-    row("sure", std::to_string(static_cast<int>(diagnosis.confidence * 100 + 0.5)) + " %");
+    row("sure", std::to_string(std::lround(diagnosis.confidence * 100)) + " %");
     row("evict", diagnosis.evict ? "yes" : "no node");
   }
   return "<dl>\n" + rows + "</dl>\n";

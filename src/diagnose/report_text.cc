@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "detect/place_words.h"
@@ -98,9 +99,7 @@ constexpr const char* bold_red = "1;31";
 constexpr const char* bold_yellow = "1;33";
 constexpr const char* bold_green = "1;32";
 
-std::string percent(double share) {
-  return std::to_string(static_cast<int>(share * 100 + 0.5)) + " %";
-}
+std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
 void add_headline(Page& page, const Diagnosis& diagnosis) {
   switch (diagnosis.status) {
