@@ -7,6 +7,23 @@
 namespace faultline {
 namespace {
 
+/// The line that the byte at `at` is in.
+LineSpan line_around(std::string_view text, std::size_t at) {
+  const auto before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+  const auto after = text.find('\n', at);
+  return {before == std::string_view::npos ? 0 : before + 1,
+          after == std::string_view::npos ? text.size() : after + 1};
+}
+
+/// By memchr: as a pattern of Vectorscan's, a single byte cost the whole scan a quarter of its
+/// speed.
+void add_lines_with(char byte, std::string_view text, std::vector<LineSpan>& lines) {
+  for (auto at = text.find(byte); at != std::string_view::npos;
+       at = text.find(byte, lines.back().end)) {
+    lines.push_back(line_around(text, at));
+  }
+}
+
 struct Collector {
   std::string_view text;
   std::vector<LineSpan>& lines;
@@ -18,10 +35,7 @@ struct Collector {
     // A pattern that goes on matching is reported for every byte.
     if (!self.lines.empty() && at >= self.lines.back().begin && at < self.lines.back().end)
       return 0;
-    const auto before = at == 0 ? std::string_view::npos : self.text.rfind('\n', at - 1);
-    const auto after = self.text.find('\n', at);
-    self.lines.push_back({before == std::string_view::npos ? 0 : before + 1,
-                          after == std::string_view::npos ? self.text.size() : after + 1});
+    self.lines.push_back(line_around(self.text, at));
     return 0;
   }
 };
@@ -38,6 +52,7 @@ bool find_lines_that_may_hit(const SignatureDatabase& database, std::string_view
   const auto status = hs_scan(database.compiled(), text.data(), static_cast<unsigned>(text.size()),
                               0, scratch, Collector::on_match, &collector);
   database.give_scratch(scratch);
+  for (const char byte : {'\0', '\x1b'}) add_lines_with(byte, text, lines);
   std::sort(lines.begin(), lines.end(),
             [](const LineSpan& a, const LineSpan& b) { return a.begin < b.begin; });
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());

@@ -29,7 +29,7 @@ std::string cache_key(const Catalog& catalog, const std::vector<Layer>& layers) 
   hash.add(catalog.fingerprint()).add(hs_version());
   hash.add(static_cast<std::int64_t>(platform.tune))
       .add(static_cast<std::int64_t>(platform.cpu_features));
-  hash.add(static_cast<std::int64_t>(pattern_flags)).add("without anchors");
+  hash.add(static_cast<std::int64_t>(pattern_flags)).add("without anchors, text alone");
   for (const Layer layer : layers) hash.add(to_text(layer));
   return hash.hex();
 }
@@ -51,8 +51,6 @@ std::vector<std::string> loose_patterns(const std::vector<const Signature*>& sig
     patterns.push_back(
         without_anchors(signature->filter.empty() ? signature->pattern : signature->filter));
   }
-  patterns.emplace_back(
-      R"([\x00\x1b])");  // what a splitter takes out: SignatureDatabase::dressed_id()
   return patterns;
 }
 

@@ -56,11 +56,9 @@ class SignatureDatabase {
   SignatureDatabase& operator=(const SignatureDatabase&) = delete;
 
   [[nodiscard]] const std::vector<const Signature*>& signatures() const { return signatures_; }
-  /// Reports signatures()[id] wherever its pattern, without anchors, or its filter matches; and
-  /// dressed_id() for bytes that no line of a splitter has (colour escapes, NUL). nullptr if no
-  /// signature is of these layers.
+  /// Reports signatures()[id] wherever its pattern, without anchors, or its filter matches. nullptr
+  /// if no signature is of these layers.
   [[nodiscard]] const hs_database* compiled() const { return compiled_; }
-  [[nodiscard]] std::size_t dressed_id() const { return signatures_.size(); }
   /// The RE2 form of signatures()[index]; made at its first hit, since most signatures never hit on
   /// a machine.
   [[nodiscard]] const re2::RE2& expression(std::size_t index) const;
