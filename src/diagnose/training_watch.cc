@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "detect/failure_case.h"
+#include "diagnose/counted_step.h"
 #include "ingest/line_prefix.h"
 #include "ingest/line_time.h"
 #include "ingest/subject_of.h"
@@ -24,39 +25,6 @@ constexpr std::size_t recent_bytes = 2 * before_bytes_max;
 /// before the words come behind them when the process ends. 8 KiB up to 3.13; since then 128, and 8
 /// that are not encoded yet.
 constexpr std::uint64_t held_back_bytes = std::uint64_t{136} << 10U;
-
-std::optional<std::int64_t> number_at(std::string_view text) {
-  const auto end = std::min(text.find_first_not_of("0123456789"), text.size());
-  const bool fraction = end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1]);
-  return fraction ? std::nullopt : parse_number<std::int64_t>(text.substr(0, end));
-}
-
-/// The number behind "iter", "iterations", "step:", "global_step=": letters of the same word, then
-/// at most a few signs.
-std::optional<std::int64_t> number_behind(std::string_view word, std::string_view text) {
-  constexpr std::size_t signs_max = 12;
-  for (std::size_t at = text.find(word); at != std::string_view::npos;
-       at = text.find(word, at + word.size())) {
-    if (at > 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1]))) continue;
-    std::string_view rest = text.substr(at + word.size());
-    while (!rest.empty() && is_letter(rest.front())) rest.remove_prefix(1);
-    const auto digits = rest.find_first_not_of(" :=#[('\"");
-    if (digits == 0 || digits == std::string_view::npos || digits > signs_max) continue;
-    if (const auto number = number_at(rest.substr(digits))) return number;
-  }
-  return std::nullopt;
-}
-
-/// A progress bar: " 12%|#2        | 123/1000 [01:02<07:10, 2.0it/s]".
-std::optional<std::int64_t> number_in_bar(std::string_view text) {
-  const auto bar = text.find("| ");
-  if (bar == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = trim(text.substr(bar + 2));
-  const auto slash = rest.find('/'), clock = rest.find(" [");
-  if (slash == std::string_view::npos || clock == std::string_view::npos || slash > clock)
-    return std::nullopt;
-  return parse_number<std::int64_t>(rest.substr(0, slash));
-}
 
 /// Where the line that begins at `at` ends; find_first_of would call a function for each byte.
 std::size_t line_end(std::string_view text, std::size_t at = 0) {
@@ -101,13 +69,6 @@ void count_step(std::int64_t step, std::int64_t from, std::int64_t& last, int& s
 }
 
 }  // namespace
-
-std::optional<std::int64_t> counted_step(std::string_view words) {
-  for (const std::string_view word : {"iter", "Iter", "step", "Step"}) {
-    if (const auto step = number_behind(word, words)) return step;
-  }
-  return number_in_bar(words);
-}
 
 bool TrainingWatch::says_hardware(const Event& event) const {
   const auto line = unplaced_line(event, catalog_);

@@ -21,10 +21,6 @@ inline constexpr int steps_after_min = 3;
 /// Where another rank counts them: so far ahead of one that it waits for no rank runs.
 inline constexpr int steps_of_others_min = 10;
 
-/// The step that a line counts ("iteration 120/ 5000", "step: 7", "| 12/500 ["); nullopt if it does
-/// not.
-std::optional<std::int64_t> counted_step(std::string_view words);
-
 /// Around the decoder of a job's log.
 class TrainingWatch final : public FileDecoder {
  public:

@@ -15,22 +15,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(CountedStep, LinesThatCountSteps) {
-  EXPECT_EQ(counted_step("iteration      120/  500000 | consumed samples: 12"), 120);
-  EXPECT_EQ(counted_step("step: 7  loss: 10.1"), 7);
-  EXPECT_EQ(counted_step("Step 19000, lr 0.1"), 19000);
-  EXPECT_EQ(counted_step("global_step=33 loss=2"), 33);
-  EXPECT_EQ(counted_step("Iter[12] loss"), 12);
-  EXPECT_EQ(counted_step(" 12%|#2        | 123/1000 [01:02<07:10,  2.0it/s]"), 123);
-}
-
-TEST(CountedStep, LinesThatDoNot) {
-  for (const std::string_view line :
-       {"elapsed time per iteration (ms): 812.1", "step_time: 3", "steps/s: 12", "step 1.5",
-        "loss: 7", "footstep 4", "step", "iteration", "", "| 3/4", "step 99999999999999999999"})
-    EXPECT_FALSE(counted_step(line)) << line;
-}
-
 const Catalog& shipped() {
   static const Catalog catalog = std::move(Catalog::load(FAULTLINE_SOURCE_CATALOG_DIR).value());
   return catalog;
