@@ -44,7 +44,7 @@ Origin origin_of(const InputFile& file, EventSource source, std::string_view hea
   origin.path = file.name;
   origin.last_written = file.modified;
   if (source == EventSource::kernel_log) {
-    origin.node = hint.node;
+    origin.node = file.prompt_host.empty() ? hint.node : file.prompt_host;
     origin.node_is_guess = true;
     origin.facility_kernel_only = true;
     return origin;
@@ -55,6 +55,10 @@ Origin origin_of(const InputFile& file, EventSource source, std::string_view hea
   const bool of_daemon = source == EventSource::scheduler && written_by_slurmd(file.name);
   if (of_daemon || (source == EventSource::job_log && hint.written_by_task)) {
     origin.node = hint.node;
+    origin.node_is_guess = true;
+  }
+  if (source == EventSource::job_log && !file.prompt_host.empty()) {
+    origin.node = file.prompt_host;
     origin.node_is_guess = true;
   }
   return origin;

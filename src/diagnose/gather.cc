@@ -13,13 +13,30 @@
 #include "diagnose/report.h"
 #include "diagnose/unwrapping_reader.h"
 #include "diagnose/utf8_reader.h"
+#include "ingest/shell_prompt.h"
 
 namespace faultline {
 namespace {
 
+/// In blocks of a fixed size, which the compiler turns into vector instructions: this looks at
+/// every byte that is read.
+std::uint64_t count_lines(std::string_view text) {
+  constexpr std::size_t block = 128;
+  std::uint64_t lines = 0;
+  for (; text.size() >= block; text.remove_prefix(block)) {
+    std::uint8_t here = 0;
+    for (std::size_t i = 0; i < block; ++i)
+      here = static_cast<std::uint8_t>(here + (text[i] == '\n' ? 1 : 0));
+    lines += here;
+  }
+  return lines + static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
 /// The number of the line that begins at an offset, as chunks go by.
 class LineCounter {
  public:
+  explicit LineCounter(std::uint64_t lines_before) : lines_before_(lines_before) {}
+
   /// Events of `chunk` or of the line that it finishes.
   void number(const std::vector<Event>& events, std::string_view chunk, std::uint64_t offset,
               LineNumbers& lines) {
@@ -49,20 +66,7 @@ class LineCounter {
                      [](const Event* a, const Event* b) { return a->raw.offset < b->raw.offset; });
     return ordered;
   }
-  /// In blocks of a fixed size, which the compiler turns into vector instructions: this looks at
-  /// every byte that is read.
-  static std::uint64_t count_lines(std::string_view text) {
-    constexpr std::size_t block = 128;
-    std::uint64_t lines = 0;
-    for (; text.size() >= block; text.remove_prefix(block)) {
-      std::uint8_t here = 0;
-      for (std::size_t i = 0; i < block; ++i)
-        here = static_cast<std::uint8_t>(here + (text[i] == '\n' ? 1 : 0));
-      lines += here;
-    }
-    return lines + static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
-  }
-  std::uint64_t lines_before_ = 0;
+  std::uint64_t lines_before_;
 };
 
 /// As much as there is, up to the size of `into`; less at the end, or where the reader failed.
@@ -128,24 +132,42 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
   Utf8Reader text(bytes_of_file);
   UnwrappingReader reader(text);
   buffer_.resize(read_bytes);
-  std::size_t bytes = fill(reader, buffer_);
+  const std::size_t bytes = fill(reader, buffer_);
   const std::string_view head(buffer_.data(), bytes);
   if (head.starts_with(page_head)) {
     warn({file.name, "is a page of faultline's own", "all of it", false});
     return;
   }
   const Instant written = known(file.modified) ? file.modified : now_;
+  Stretch all{.dates = printed_dates(head, written)};
+  InputFile dated = file;
+  if (const Instant before = written_before(all.dates, written); before < written)
+    dated.modified = before;
+  const std::vector<SessionPart> parts =
+      bytes < buffer_.size() ? session_parts(head) : std::vector<SessionPart>{};
+  if (parts.empty()) return decode(dated, head, all, reader);
+  for (const SessionPart& part : parts) {
+    Stretch stretch = all;
+    stretch.offset = part.offset;
+    stretch.lines_before = count_lines(head.substr(0, part.offset));
+    stretch.of_session = true;
+    dated.prompt_host = part.host;
+    decode(dated, part.text, stretch, reader);
+  }
+}
+
+/// `head` lies in the buffer; more is read from `rest` where it fills that.
+void Gatherer::decode(const InputFile& file, std::string_view head, const Stretch& stretch,
+                      InputReader& rest) {
   ReadFile seen;
   seen.file = file;
   seen.kind = kind_of(behind_hole(head), file.name);
-  seen.bytes = bytes;
-  seen.dates = printed_dates(head, written);
-  Counters counted;  // of this file alone
-  InputFile dated = file;
-  if (const Instant before = written_before(seen.dates, written); before < written)
-    dated.modified = before;
-  const auto decoder = make_file_decoder(seen.kind, dated, head, databases_, counted, now_);
+  seen.bytes = head.size();
+  seen.dates = stretch.dates;
+  Counters counted;  // of this stretch alone
+  const auto decoder = make_file_decoder(seen.kind, file, head, databases_, counted, now_);
   if (decoder == nullptr) {
+    if (stretch.of_session) return;  // a script that somebody looked at
     if (seen.kind != ContentKind::empty)
       warn({file.name, "is of a kind that is not read: " + std::string(to_text(seen.kind)),
             "all of it", false});
@@ -154,27 +176,27 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
   }
   FileEvents own(gathered_, shares_);
   if (auto rank = rank_seen(file, head, seen.kind)) own.add({std::move(*rank)});
-  LineCounter counter;
+  LineCounter counter(stretch.lines_before);
   Losses losses;
-  std::uint64_t offset = 0;
+  std::uint64_t offset = stretch.offset;
   const auto keep = [&](std::vector<Event> events, std::string_view chunk) {
     counter.number(events, chunk, offset, gathered_.lines);
     losses.add(events);
     own.add(std::move(events));
   };
-  while (bytes > 0) {
-    const std::string_view chunk(buffer_.data(), bytes);
+  for (std::string_view chunk = head; !chunk.empty();) {
     keep(decoder->feed(chunk, offset), chunk);
-    offset += bytes;
-    seen.bytes = offset;
-    if (progress_) progress_(bytes);
-    bytes = bytes < buffer_.size() ? 0 : fill(reader, buffer_);
+    offset += chunk.size();
+    seen.bytes = offset - stretch.offset;
+    if (progress_) progress_(chunk.size());
+    const std::size_t more = chunk.size() < buffer_.size() ? 0 : fill(rest, buffer_);
+    chunk = std::string_view(buffer_).substr(0, more);
   }
   std::vector<Event> last = decoder->finish();
   if (const std::string_view document = decoder->document(); !document.empty()) {
-    counter = LineCounter();
-    offset = 0;
-    if (has_lines(seen.kind)) counter.number(last, document, 0, gathered_.lines);
+    if (has_lines(seen.kind))
+      LineCounter(stretch.lines_before).number(last, document, 0, gathered_.lines);
+    for (Event& event : last) event.raw.offset += stretch.offset;
     own.add(std::move(last));
   } else {
     keep(std::move(last), {});

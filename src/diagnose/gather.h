@@ -68,6 +68,15 @@ class Gatherer {
   [[nodiscard]] Gathered take() { return std::exchange(gathered_, {}); }
 
  private:
+  /// A whole stream, or what one command of a terminal session printed (shell_prompt.h).
+  struct Stretch {
+    std::uint64_t offset = 0, lines_before = 0;  // in the stream
+    bool of_session = false;
+    PrintedDates dates;
+  };
+  void decode(const InputFile& file, std::string_view head, const Stretch& stretch,
+              InputReader& rest);
+
   const LogDatabases& databases_;
   Counters& counters_;
   EventShares& shares_;

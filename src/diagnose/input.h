@@ -26,6 +26,8 @@ struct InputFile {
   bool packed = false;
   /// The number by which its name differs from those of its siblings (name_hint.h); -1 without one.
   std::int32_t number_among_siblings = -1;
+  /// The machine at whose prompt it was printed; "" if nothing says it.
+  std::string prompt_host = {};
 };
 
 class InputReader {
