@@ -9,6 +9,7 @@
 #include "diagnose/name_hint.h"
 #include "diagnose/traceback_frames.h"
 #include "diagnose/training_watch.h"
+#include "ingest/bmc_events.h"
 #include "ingest/dmesg_json.h"
 #include "ingest/flight_recorder_events.h"
 #include "ingest/ib_state.h"
@@ -253,6 +254,8 @@ std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile
                     now);
     case ContentKind::ib_state:
       return document(decode_ib_state(databases.of_system(), now), node, counters);
+    case ContentKind::bmc_events:
+      return stream(BmcEventDecoder(databases.of_system(), node, counters, file_limits), now);
     case ContentKind::nccl_inspector: return stream(NcclInspectorDecoder(trace, counters), now);
     case ContentKind::nccl_ras_json: return stream(NcclRasJsonDecoder(trace, counters), now);
     case ContentKind::nccl_ras_text: return stream(NcclRasTextDecoder(trace, counters), now);

@@ -8,6 +8,7 @@
 
 #include "base/contains.h"
 #include "base/text.h"
+#include "ingest/bmc_events.h"
 #include "ingest/content_forms.h"
 #include "ingest/text_cursor.h"
 
@@ -221,6 +222,15 @@ bool is_sinfo_reasons(const ContentLines& lines) {
   return std::any_of(top.begin(), top.end(), is_sinfo_header);
 }
 
+/// What ipmitool and ipmi-sel print of a BMC's event log, with a heading or without.
+bool is_bmc_events(const ContentLines& lines) {
+  if (any_starts(first(lines, 1), {"SEL Record ID"}))
+    return has_word(first(lines, 3), "Record Type");
+  const auto top = first(lines, 20);
+  const auto records = std::count_if(top.begin(), top.end(), is_bmc_record);
+  return records > 0 && static_cast<std::size_t>(records) * 5 + 5 >= top.size() * 4;
+}
+
 bool is_kubernetes_yaml(const ContentLines& lines) {
   const auto top = first(lines, 20);
   return any_starts(first(lines, 5), {"apiVersion:"}) &&
@@ -236,6 +246,7 @@ std::optional<ContentKind> headed_kind(const ContentLines& lines) {
   if (is_nvidia_smi_xml(lines)) return ContentKind::nvidia_smi_xml;
   if (is_nvidia_smi_text(lines)) return ContentKind::nvidia_smi_text;
   if (is_port_list(lines) || is_ib_report(lines)) return ContentKind::ib_state;
+  if (is_bmc_events(lines)) return ContentKind::bmc_events;
   if (is_nccl_ras(lines)) return ContentKind::nccl_ras_text;
   if (is_sacct(lines)) return ContentKind::sacct_parsable;
   if (is_scontrol_show(lines)) return ContentKind::scontrol_show;

@@ -1,8 +1,9 @@
-// What is read of a node: journals, dmesg --json, the InfiniBand tools, nvidia-smi and
-// nvidia-bug-report.log. Any bytes give events that are well formed, or none. Input: a first byte
-// for the format (its name's index in the corpus: '0' to '6'), a second one for the size of the
-// chunks, the rest the file.
+// What is read of a node: journals, dmesg --json, the InfiniBand tools, nvidia-smi,
+// nvidia-bug-report.log and a BMC's event log. Any bytes give events that are well formed, or none.
+// Input: a first byte for the format (its name's index in the corpus: '0' to '7'), a second one for
+// the size of the chunks, the rest the file.
 
+#include "ingest/bmc_events.h"
 #include "ingest/dmesg_json.h"
 #include "ingest/ib_state.h"
 #include "ingest/journal_export.h"
@@ -55,6 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case '3': run(IbStateDecoder(databases, origin, counters), bytes, chunk); break;
     case '4': run(NvidiaBugReportDecoder(databases.kernel, origin, counters), bytes, chunk); break;
     case '5': run(SmiText{NvidiaSmiTextDecoder(origin, counters)}, bytes, chunk); break;
+    case '7': run(BmcEventDecoder(databases, origin, counters), bytes, chunk); break;
     default: check_events(decode_nvidia_smi_xml(bytes, origin, counters), bytes.size());
   }
   return 0;
