@@ -68,7 +68,7 @@ TEST(TestWitness, IsNotAskedAboutWhatIsNotASuspicionOfAJobAboutHardware) {
   verdict.witnesses.push_back(EventSource::kernel_log);
   EXPECT_EQ(heard_as(witness, verdict), VerdictStatus::suspected);
   verdict = suspicion();
-  verdict.cause = "software.no_progress";
+  verdict.cause = "unknown.no_progress";
   EXPECT_EQ(heard_as(witness, verdict), VerdictStatus::suspected);
   verdict = suspicion();
   verdict.subject = Subject::of_rank({"7", 0}, 3, "n3");

@@ -126,6 +126,8 @@ inline constexpr std::string_view went_on_field = "went_on_at_step";
 inline constexpr std::string_view went_on_after_field = "went_on_after";
 /// Of such a line, when the last step of its log was counted, in microseconds since 1970.
 inline constexpr std::string_view last_step_field = "last_step_us";
+/// Of progress_stalled, "step": lines came, and no step.
+inline constexpr std::string_view counted_field = "counted";
 /// A rank says itself that its collective timed out.
 inline constexpr std::string_view collective_timeout_signature = "c10d.timeout";
 /// Any exception that no other signature knows.

@@ -9,6 +9,7 @@
 #include "detect/attempt_tracker.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
+#include "detect/failure_case.h"
 #include "detect/verdict_book.h"
 
 namespace faultline {
@@ -109,6 +110,12 @@ class NoProgress final : public Detector {
     return silent;
   }
 
+  /// " (3 ranks)"; nothing where a log does not say whose it is.
+  static std::string ranks_of(const Silent& silent) {
+    if (silent.front()->event.subject.rank < 0) return {};
+    return " (" + std::to_string(silent.size()) + (silent.size() == 1 ? " rank)" : " ranks)");
+  }
+
   static Verdict verdict_of(const AttemptId& id, const Silent& silent) {
     Verdict verdict;
     verdict.cause = cause_id::no_progress;
@@ -123,10 +130,10 @@ class NoProgress final : public Detector {
     }
     const Duration length = milliseconds_in(first->event, "silent_ms");
     verdict.since = first->at - length;
-    verdict.explanation = "No output for " + to_text(length) + ", where " +
-                          to_text(milliseconds_in(first->event, "usual_ms")) +
-                          " is the longest this run has shown (" + std::to_string(silent.size()) +
-                          (silent.size() == 1 ? " rank" : " ranks") + ").";
+    const bool steps = first->event.field(counted_field) == "step";
+    verdict.explanation = (steps ? "No step for " : "No output for ") + to_text(length) +
+                          ", where " + to_text(milliseconds_in(first->event, "usual_ms")) +
+                          " is the longest this run has shown" + ranks_of(silent) + ".";
     verdict.missing = {"stack dumps of the silent ranks (py-spy dump --pid)"};
     return verdict;
   }

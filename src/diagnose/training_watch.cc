@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "detect/failure_case.h"
 #include "diagnose/counted_step.h"
+#include "diagnose/step_pace.h"
 #include "ingest/line_prefix.h"
 #include "ingest/line_time.h"
 #include "ingest/subject_of.h"
@@ -41,6 +42,10 @@ void each_line(std::string_view text, Take take) {
     take(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+}
+
+std::string milliseconds(Duration length) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(length).count());
 }
 
 /// In the last before_bytes_max of what lies before a line; `offset` is where that begins.
@@ -124,6 +129,9 @@ void TrainingWatch::take(const Event& event, std::string_view before) {
 
 std::vector<Event> TrainingWatch::feed(std::string_view bytes, std::uint64_t offset) {
   std::vector<Event> events = log_->feed(bytes, offset);
+  for (const Event& event : events) {
+    if (event.signature == finished_signature) finished_at_ = event.raw.offset + 1;
+  }
   const std::vector<const Event*> marks = marks_in(events);
   if (watched_.empty() && marks.empty()) {
     if (bytes.size() >= recent_bytes) recent_.clear();
@@ -174,15 +182,50 @@ Instant TrainingWatch::time_of(const LinePrefix& prefix) const {
 std::vector<Event> TrainingWatch::finish() {
   std::vector<Event> events = log_->finish();
   if (auto last = last_step()) events.push_back(*std::move(last));
+  if (auto stalled = stall()) events.push_back(*std::move(stalled));
   return events;
 }
 
-std::optional<Event> TrainingWatch::last_step() const {
+std::string_view TrainingWatch::remembered() const {
   std::string_view text = recent_;
-  if (recent_end_ > recent_bytes) {  // how much more is there depends on where reads ended
-    text.remove_prefix(text.size() - recent_bytes);
-    text.remove_prefix(std::min(line_end(text), text.size()));
-  }
+  if (recent_end_ <= recent_bytes) return text;
+  text.remove_prefix(text.size() - recent_bytes);
+  text.remove_prefix(std::min(line_end(text), text.size()));
+  return text;
+}
+
+std::optional<Event> TrainingWatch::stall() const {
+  const std::string_view text = remembered();
+  StepPace pace;
+  std::string_view stepped;  // the line of the last step
+  each_line(text, [&](std::string_view line) {
+    const std::string_view looked_at = line.substr(0, looked_bytes_max);
+    const LinePrefix prefix = prefix_of(looked_at);
+    if (pace.line(time_of(prefix), counted_step(looked_at.substr(prefix.body)))) stepped = line;
+  });
+  const auto stall = pace.stall();
+  if (!stall) return std::nullopt;
+  Event event;
+  event.source = EventSource::launcher;
+  event.kind = EventKind::progress_stalled;
+  event.attempt = origin_.attempt.value_or(Subject::of_unnamed_job().attempt);
+  event.subject = origin_.rank < 0 ? Subject::of_attempt(*event.attempt)
+                                   : Subject::of_rank(*event.attempt, origin_.rank);
+  event.observed_at = stall->until;
+  event.fields = {{"silent_ms", milliseconds(stall->until - stall->since)},
+                  {"usual_ms", milliseconds(stall->usual)},
+                  {std::string(counted_field), "step"}};
+  event.raw.path = origin_.path;
+  event.raw.offset =
+      recent_end_ - recent_.size() + static_cast<std::uint64_t>(stepped.data() - recent_.data());
+  if (event.raw.offset < finished_at_) return std::nullopt;
+  event.raw.text = printable(stepped, raw_text_bytes_max - 3);
+  event.id = make_event_id(event);
+  return event;
+}
+
+std::optional<Event> TrainingWatch::last_step() const {
+  std::string_view text = remembered();
   while (!text.empty()) {
     text = text.substr(0, text.find_last_not_of("\r\n") + 1);
     const std::size_t begin = text.find_last_of("\r\n") + 1;

@@ -1,7 +1,8 @@
 // Did the training go on after a rank spoke of broken hardware? Every clean log is full of lines
 // that count steps, so they are looked at only behind such words. Steps that go on there are told
 // as an event: a sign of life of whoever spoke, and the fault did not end the job. At the end of a
-// log an event tells when its last step was counted: until then the job was at work.
+// log an event tells when its last step was counted: until then the job was at work; and another
+// one where the log goes on long after that.
 #pragma once
 
 #include <memory>
@@ -70,6 +71,10 @@ class TrainingWatch final : public FileDecoder {
   [[nodiscard]] Instant time_of(const LinePrefix& prefix) const;
   /// Nothing where the last step, as far as it is remembered, has no time.
   [[nodiscard]] std::optional<Event> last_step() const;
+  /// That the log went on long after its last step; nothing of a training that said it was done.
+  [[nodiscard]] std::optional<Event> stall() const;
+  /// The last lines of the log, all whole; how many does not depend on where reads ended.
+  [[nodiscard]] std::string_view remembered() const;
   [[nodiscard]] Event sign_of_life(const Said& said, const Line& line, std::int64_t step,
                                    Instant at) const;
 
@@ -82,6 +87,7 @@ class TrainingWatch final : public FileDecoder {
   std::uint64_t counted_until_ = 0;
   std::string recent_;             // the last bytes of the log, so that no verdict depends on
   std::uint64_t recent_end_ = 0;   // where a read ended
+  std::uint64_t finished_at_ = 0;  // behind the words that say so
   std::uint64_t lines_until_ = 0;  // the first line without an end, or not yet looked at
 };
 

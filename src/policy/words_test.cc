@@ -46,7 +46,7 @@ const std::vector<Row> what_they_lack = {
     {"a node outside the attempt",
      [](Scenario& s) { s.verdict.subject = Subject::of_gpu("n9", "0000:3b:00.0"); },
      "source_untrusted", "source_untrusted", "not_confirmed"},
-    {"a hang", [](Scenario& s) { s.verdict.cause = "software.no_progress"; }, "none", "none",
+    {"a hang", [](Scenario& s) { s.verdict.cause = "unknown.no_progress"; }, "none", "none",
      "not_confirmed"},
     {"the user's own error", [](Scenario& s) { s.verdict.cause = "software.user_exception"; },
      "none", "none", "not_confirmed"},
