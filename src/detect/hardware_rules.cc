@@ -115,15 +115,23 @@ const JobLine* job_agrees(const FailureCase& failure, const std::string& node) {
   return line == failure.lines.end() ? nullptr : &*line;
 }
 
+bool is_unclean_boot(const KernelFault& fault) {
+  return std::all_of(fault.evidence.begin(), fault.evidence.end(), [](const Fact* fact) {
+    return fact->event.signature == unclean_boot_signature;
+  });
+}
+
 /// The rivals on other nodes, the nearest first, of which the clocks cannot tell whether they came
-/// before the first candidate.
+/// before the first candidate. Nodes that go down together have each their own last line.
 std::vector<const Candidate*> tied(const std::vector<Candidate>& candidates) {
   std::vector<const Candidate*> rivals;
   const Candidate& best = candidates.front();
   for (const Candidate& other : candidates) {
     if (other.node->node == best.node->node || other.fault->decisive != best.fault->decisive)
       continue;
-    if (other.at() - best.at() <= order_uncertainty) rivals.push_back(&other);
+    const bool together = is_unclean_boot(*best.fault) && is_unclean_boot(*other.fault);
+    const Duration apart_max = together ? reboots_together_max : order_uncertainty;
+    if (other.at() - best.at() <= apart_max) rivals.push_back(&other);
   }
   return rivals;
 }
@@ -148,6 +156,15 @@ void leave_undecided(Explanation& explanation, const std::vector<const Candidate
   explanation.node.clear();
   explanation.sure = false;
   explanation.confidence = std::min(explanation.confidence, confidence::fair);
+}
+
+void blame_what_is_shared(Explanation& explanation) {
+  explanation.subject = Subject::of_cluster();
+  explanation.text = "The logs of " + join(explanation.rivals, ", ") +
+                     " break off and begin anew within minutes, without a shutdown. What these "
+                     "nodes share (power, as a rule) is likelier the reason than each of them.";
+  explanation.missing = {"what these nodes share: rack, power feed, cooling",
+                         "their BMC event logs"};
 }
 
 }  // namespace
@@ -196,7 +213,9 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
       agrees != nullptr && std::none_of(rivals.begin(), rivals.end(), [&](const Candidate* rival) {
         return job_agrees(failure, rival->node->node) != nullptr;
       });
-  if (!rivals.empty() && !job_decides) leave_undecided(explanation, rivals, failure);
+  const bool together = !rivals.empty() && is_unclean_boot(*best.fault);
+  if (!rivals.empty() && (together || !job_decides)) leave_undecided(explanation, rivals, failure);
+  if (together) blame_what_is_shared(explanation);
   return explanation;
 }
 

@@ -24,6 +24,10 @@ inline constexpr Duration lost_gpu_echo = std::chrono::seconds{15};
 
 /// The kernel's first line as the machine starts.
 inline constexpr std::string_view boot_signature = "kernel.boot";
+/// A boot before which nothing tells of a shutdown. Of several nodes within minutes it blames none.
+inline constexpr std::string_view unclean_boot_signature = "boot.unclean";
+/// Nodes that lost their power together come back one after the other.
+inline constexpr Duration reboots_together_max = std::chrono::minutes{10};
 
 struct KernelFault {
   const Cause* cause = nullptr;

@@ -36,6 +36,7 @@ class NodeFault final : public Detector {
     if (event.source != EventSource::kernel_log || event.kind != EventKind::log_signature) return;
     const Signature* signature = catalog_.signature(event.signature);
     if (signature == nullptr || signature->layer != Layer::kernel) return;
+    if (event.signature == unclean_boot_signature) return;  // node_lost looks at all nodes
     const std::string& name = node_of(event);
     if (name.empty() || (nodes_.size() >= nodes_max && !nodes_.contains(name))) return;
     Node& node = nodes_[name];

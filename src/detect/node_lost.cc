@@ -13,6 +13,7 @@
 #include "detect/cause_ids.h"
 #include "detect/clean_record.h"
 #include "detect/confidence.h"
+#include "detect/kernel_faults.h"
 #include "detect/node_remarks.h"
 #include "detect/place_words.h"
 #include "detect/verdict_book.h"
@@ -64,8 +65,10 @@ class NodeLost final : public Detector {
     if (event.kind == EventKind::attempt_ended) observe_end(event);
     if (event.kind == EventKind::log_signature && event.source == EventSource::scheduler)
       observe_remark(event);
-    if (event.kind == EventKind::log_signature && event.source == EventSource::kernel_log)
+    if (event.kind == EventKind::log_signature && event.source == EventSource::kernel_log) {
       observe_storage(event);
+      observe_boot(event);
+    }
     if (cleans_record(event)) forget(node_of(event));
   }
 
@@ -168,6 +171,12 @@ class NodeLost final : public Detector {
       return;
     }
     if (remarks_.observe(event, signature->cause)) news_ = true;
+  }
+
+  void observe_boot(const Event& event) {
+    if (event.signature != unclean_boot_signature || event.subject.kind != SubjectKind::node)
+      return;
+    if (remarks_.observe(event, catalog_.signature(event.signature)->cause)) news_ = true;
   }
 
   /// The node's kernel waits for a file server, or no longer does.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "detect/confidence.h"
+#include "detect/kernel_faults.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -14,7 +15,7 @@ constexpr std::size_t remarks_per_node_max = 64;
 constexpr std::size_t shared_nodes_min = 3;
 /// Nodes that lost their power together come back one after the other, and a scheduler hears of
 /// each as it does.
-constexpr Duration shared_span = std::chrono::minutes{10};
+constexpr Duration shared_span = reboots_together_max;
 
 std::string scope_of(const std::string& node) { return node + "|remarks"; }
 std::string shared_scope_of(const std::string& cause) { return "|shared " + cause; }
@@ -110,7 +111,9 @@ Verdict NodeRemarks::shared_verdict(const std::string& cause,
   verdict.confidence = confidence::likely;
   verdict.since = together.front().at;
   for (const Remark& remark : together) add_evidence(verdict, *remark.event);
-  verdict.explanation = "The scheduler says of " + std::to_string(together.size()) +
+  const bool of_scheduler = together.front().event->source == EventSource::scheduler;
+  verdict.explanation = (of_scheduler ? "The scheduler says of " : "The logs show of ") +
+                        std::to_string(together.size()) +
                         " nodes within minutes: " + catalog_.cause(cause)->summary +
                         ". What they share is likelier the reason than each of them (power, a "
                         "service, a script).";
@@ -133,7 +136,9 @@ void NodeRemarks::judge(const std::string& node, Instant now, VerdictSink& verdi
       verdict.cause = cause.id;
       verdict.subject = Subject::of_node(node);
       verdict.since = fact.at;
-      verdict.explanation = "The scheduler says of " + node + ": " + cause.summary + ".";
+      const bool of_scheduler = fact.event.source == EventSource::scheduler;
+      verdict.explanation = (of_scheduler ? "The scheduler says of " : "The log shows of ") + node +
+                            ": " + cause.summary + ".";
       if (!decisive) verdict.missing = {"kernel log of " + node};
     }
     verdict.confidence = decisive ? confidence::certain : confidence::even;

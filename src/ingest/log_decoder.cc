@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "ingest/boot_watch.h"
 #include "ingest/event_throttle.h"
 #include "ingest/gpu_memory.h"
 #include "ingest/hardware_name.h"
@@ -107,6 +108,7 @@ class LogDecoder::Impl {
   [[nodiscard]] bool is_others_line(const LinePrefix& prefix, std::string_view body) const;
   [[nodiscard]] bool is_our_host(std::string_view host) const;
   bool belongs_to_last_record(const Line& line, const LinePrefix& prefix);
+  void watch_boots(const Line& line, const LinePrefix& prefix);
   void scan_block();
   void take_hit(const Hit& hit);
   void take_identity(const Hit& hit, Event event, std::uint64_t line);
@@ -137,6 +139,7 @@ class LogDecoder::Impl {
   NcclInit ranks_;
   std::uint64_t block_first_line_ = 0;  // lines scanned before the block
   KernelBoot boot_;
+  BootWatch boots_;
   bool last_was_kmsg_ = false;
   bool last_was_driver_ = false;
   /// Of a message that the driver writes on several lines a syslog puts time and host before the
@@ -198,6 +201,7 @@ void LogDecoder::Impl::take_line(const Line& line) {
   const bool after_driver = std::exchange(last_was_driver_, false);
   if (kernel()) {
     if (belongs_to_last_record(line, prefix)) return;
+    watch_boots(line, prefix);
     // A syslog file holds everybody's lines; only the kernel's own are facts about the node. A line
     // without a head goes on with the one before.
     if (prefix.body > 0) others_line_ = is_others_line(prefix, line.text.substr(prefix.body));
@@ -248,6 +252,15 @@ bool LogDecoder::Impl::belongs_to_last_record(const Line& line, const LinePrefix
   if (last_was_kmsg_ && is_kmsg_continuation(line.text)) return true;
   last_was_kmsg_ = prefix.sequence.has_value();
   return false;
+}
+
+/// Of a log that is followed only the agent knows which boots were asked for.
+void LogDecoder::Impl::watch_boots(const Line& line, const LinePrefix& prefix) {
+  if (!origin_.facility_kernel_only || !is_our_host(prefix.host)) return;
+  const TimeReference reference{known(origin_.last_written) ? origin_.last_written : now_,
+                                origin_.boot_time, origin_.utc_offset};
+  const auto told = boots_.pass(prefix, line.text.substr(prefix.body), reference);
+  if (!told.empty()) block_.add(told, parse_system_prefix(told).body, line.offset);
 }
 
 void LogDecoder::Impl::scan_block() {
