@@ -1,6 +1,7 @@
 // What NVML says of a GPU. It is read by the agent and not printed by a job, so it is a witness as
 // good as the kernel; but a counter that rises is history, while a recovery action or a failed
-// remap is the driver asking for something now.
+// remap is the driver asking for something now. What holds all cards of a node down at once is the
+// node's power or cooling, and no card's fault.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -51,17 +52,21 @@ class GpuHealth final : public Detector {
     if (event.subject.kind != SubjectKind::gpu ||
         (gpus_.size() >= gpus_max && !gpus_.contains(event.subject)))
       return;
-    read(event, gpus_[event.subject]);
+    Readings& readings = gpus_[event.subject];
+    read(event, readings);
     due_.insert(event.subject);
+    count_held(event, readings);
   }
 
   void evaluate(Instant now, VerdictSink& verdicts) override {
+    for (const std::string& node : std::exchange(nodes_due_, {})) judge_node(node, now, verdicts);
     for (const Subject& gpu : std::exchange(due_, {})) {
       const auto readings = gpus_.find(gpu);
       if (readings == gpus_.end()) continue;
       std::vector<Verdict> holding;
       for (const auto& [cause, fact] : readings->second) {
         if (catalog_.cause(cause) == nullptr) continue;
+        if (cause == cause_id::throttle && all_held(gpu.node)) continue;
         holding.push_back(verdict_of(gpu, cause, fact, now));
         if (holding.back().status == VerdictStatus::suspected && confirmable(cause))
           due_.insert(gpu);
@@ -72,6 +77,57 @@ class GpuHealth final : public Detector {
   }
 
  private:
+  /// Of a node whose report says how many GPUs it has.
+  struct Held {
+    std::size_t attached = 0;
+    std::set<Subject> gpus;  // whose clocks are held down
+  };
+
+  void count_held(const Event& event, const Readings& readings) {
+    const auto attached = parse_number<std::size_t>(event.field("attached_gpus"));
+    const auto known_node = held_.find(event.subject.node);
+    if (!attached && known_node == held_.end()) return;
+    Held& held = known_node == held_.end() ? held_[event.subject.node] : known_node->second;
+    const bool before = all_held(event.subject.node);
+    held.attached = attached.value_or(held.attached);
+    if (readings.contains(std::string(cause_id::throttle))) {
+      held.gpus.insert(event.subject);
+    } else {
+      held.gpus.erase(event.subject);
+    }
+    if (before == all_held(event.subject.node)) return;
+    nodes_due_.insert(event.subject.node);
+    due_.insert(held.gpus.begin(), held.gpus.end());
+  }
+
+  [[nodiscard]] bool all_held(const std::string& node) const {
+    const auto held = held_.find(node);
+    return held != held_.end() && held->second.gpus.size() > 1 &&
+           held->second.gpus.size() >= held->second.attached;
+  }
+
+  void judge_node(const std::string& node, Instant now, VerdictSink& verdicts) {
+    std::vector<Verdict> holding;
+    if (all_held(node)) {
+      Verdict verdict;
+      verdict.cause = cause_id::throttle;
+      verdict.subject = Subject::of_node(node);
+      verdict.status = VerdictStatus::suspected;
+      verdict.confidence = confidence::even;
+      for (const Subject& gpu : held_.at(node).gpus) {
+        const Fact& fact = gpus_.at(gpu).at(std::string(cause_id::throttle));
+        if (verdict.evidence.empty() || fact.at < verdict.since) verdict.since = fact.at;
+        add_evidence(verdict, fact.event);
+      }
+      verdict.explanation =
+          "All " + std::to_string(held_.at(node).gpus.size()) + " GPUs of " + node_words(node) +
+          " are held down at once: its power or its cooling does that, " + "and no single card.";
+      verdict.missing = {"the BMC event log of " + node};
+      holding.push_back(std::move(verdict));
+    }
+    book_.settle(node + "|held", std::move(holding), catalog_, now, verdicts);
+  }
+
   static void set(Readings& readings, std::string_view cause, const Event& event) {
     readings.try_emplace(std::string(cause), Fact{event, happened_at(event), learnt_at(event)});
   }
@@ -135,6 +191,8 @@ class GpuHealth final : public Detector {
   }
 
   void forget(const std::string& node) {
+    held_.erase(node);
+    book_.forget(node + "|held");
     for (auto gpu = gpus_.begin(); gpu != gpus_.end();) {
       if (gpu->first.node != node) {
         ++gpu;
@@ -149,6 +207,8 @@ class GpuHealth final : public Detector {
   const Catalog& catalog_;
   std::map<Subject, Readings> gpus_;
   std::set<Subject> due_;
+  std::map<std::string, Held> held_;
+  std::set<std::string> nodes_due_;
   VerdictBook book_{"gpu_health"};
 };
 

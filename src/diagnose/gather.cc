@@ -45,7 +45,7 @@ class LineCounter {
     for (const Event* event : in_order(events)) {
       const std::uint64_t at = event->raw.offset;
       if (at < offset) {
-        lines.emplace(event->id, lines_before_ + 1);
+        lines.emplace(event->id, chunk.empty() ? line_in_last(at) : lines_before_ + 1);
         continue;
       }
       const std::uint64_t until = std::min<std::uint64_t>(at - offset, chunk.size());
@@ -53,10 +53,24 @@ class LineCounter {
       counted = until;
       lines.emplace(event->id, line);
     }
+    if (!chunk.empty()) last_ = {chunk, offset, lines_before_};
     lines_before_ += count_lines(chunk);
   }
 
  private:
+  struct Chunk {
+    std::string_view text;
+    std::uint64_t offset = 0;
+    std::uint64_t lines_before = 0;
+  };
+
+  /// At the end of a file its last chunk is still there, and whoever waited for the end speaks of
+  /// it.
+  [[nodiscard]] std::uint64_t line_in_last(std::uint64_t at) const {
+    if (at < last_.offset) return lines_before_ + 1;
+    return last_.lines_before + 1 + count_lines(last_.text.substr(0, at - last_.offset));
+  }
+
   /// As they lie in the file: a dump's come group by group.
   static std::vector<const Event*> in_order(const std::vector<Event>& events) {
     std::vector<const Event*> ordered;
@@ -67,6 +81,7 @@ class LineCounter {
     return ordered;
   }
   std::uint64_t lines_before_;
+  Chunk last_;
 };
 
 /// As much as there is, up to the size of `into`; less at the end, or where the reader failed.

@@ -76,11 +76,17 @@ void GpuReport::begin_report() {
   end_gpu();
   index_ = 0;
   at_ = {};
+  attached_.clear();
 }
 
 void GpuReport::set_time(std::string_view text) {
   const TimeReference reference{origin_.last_written, {}, origin_.utc_offset};
   at_ = resolve_time(TimeForm::ctime, text, reference).at;
+}
+
+void GpuReport::set_attached(std::string_view count) {
+  const auto gpus = number_in(count);
+  attached_ = gpus && *gpus > 1 ? std::to_string(*gpus) : std::string();
 }
 
 void GpuReport::begin_gpu(std::string_view pci_address, const Place& place) {
@@ -224,6 +230,8 @@ void GpuReport::end_gpu() {
   if (gpu.lost) fields["lost"] = "1";
   if (gpu.unreadable > 0) fields["unreadable"] = std::to_string(gpu.unreadable);
   if (fields.empty()) return;
+  // What holds one card down may hold them all.
+  if (!attached_.empty() && fields.contains("throttle")) fields["attached_gpus"] = attached_;
   if (gpu.aggregate_errors && fields.contains("ecc_uncorrected_new"))
     fields["ecc_uncorrected_total"] = std::to_string(*gpu.aggregate_errors);
   fields.insert(gpu.circumstances.begin(), gpu.circumstances.end());

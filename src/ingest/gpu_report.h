@@ -39,6 +39,8 @@ class GpuReport {
   void begin_report();
   /// "Fri Nov 17 10:22:31 2026", local time.
   void set_time(std::string_view text);
+  /// How many GPUs the machine has, told before them: "8".
+  void set_attached(std::string_view count);
   void begin_gpu(std::string_view pci_address, const Place& place);
   /// Of the GPU begun last: `section` is the path above the key ("ecc_errors/volatile"), "" at the
   /// top.
@@ -82,6 +84,7 @@ class GpuReport {
   Origin origin_;
   Counters& counters_;
   Instant at_;
+  std::string attached_;      // "" if the report does not say
   std::unique_ptr<Gpu> gpu_;  // that was begun and not ended
   std::size_t index_ = 0;
   std::vector<Event> events_;

@@ -56,6 +56,7 @@ void NvidiaSmiTextDecoder::take_line(const Line& line) {
     in_gpu_ = key.starts_with(gpu_head) && value.empty();
     if (in_gpu_) report_.begin_gpu(key.substr(gpu_head.size()), place);
     if (key == "Timestamp") report_.set_time(value);
+    if (key == "Attached GPUs") report_.set_attached(value);
     if (is_time(trim(line.text))) {
       report_.begin_report();
       report_.set_time(trim(line.text));

@@ -46,6 +46,7 @@ class Walk {
   void text() {
     const auto& open = xml_.open();
     if (depth() == 2 && open[1] == "timestamp") report_.set_time(xml_.text());
+    if (depth() == 2 && open[1] == "attached_gpus") report_.set_attached(xml_.text());
     if (depth() < 3 || open[1] != "gpu") return;
     std::string section;
     for (std::size_t level = 2; level + 1 < open.size(); ++level) {
