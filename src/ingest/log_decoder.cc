@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "ingest/boot_watch.h"
 #include "ingest/event_throttle.h"
+#include "ingest/gap_count.h"
 #include "ingest/gpu_memory.h"
 #include "ingest/hardware_name.h"
 #include "ingest/kernel_lines.h"
@@ -25,7 +26,6 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t block_bytes_max = std::size_t{64} << 10U;  // scanned at once
-constexpr Duration gap_report_interval = std::chrono::minutes{1};
 
 void add_field(Fields& fields, std::string_view name, std::string value) {
   if (!value.empty() && fields.size() < event_fields_max) fields.emplace(name, std::move(value));
@@ -42,21 +42,6 @@ Fields bounded(const Fields& captures) {
     add_field(fields, name, bounded(value, field_bytes_max));
   return fields;
 }
-
-/// Counts of one kind of loss that are told at most once a minute.
-struct GapCount {
-  explicit GapCount(GapReason reason) : why(reason) {}
-
-  GapReason why;
-  std::uint64_t lines_told = 0;
-  std::uint64_t bytes_told = 0;
-  Instant told_at;
-
-  [[nodiscard]] bool due(std::uint64_t lines, Instant now) const {
-    return lines > lines_told &&
-           (!known(told_at) || now < told_at || now - told_at >= gap_report_interval);
-  }
-};
 
 }  // namespace
 
@@ -256,7 +241,7 @@ bool LogDecoder::Impl::belongs_to_last_record(const Line& line, const LinePrefix
 
 /// Of a log that is followed only the agent knows which boots were asked for.
 void LogDecoder::Impl::watch_boots(const Line& line, const LinePrefix& prefix) {
-  if (!origin_.facility_kernel_only || !is_our_host(prefix.host)) return;
+  if (!origin_.facility_kernel_only) return;
   const TimeReference reference{known(origin_.last_written) ? origin_.last_written : now_,
                                 origin_.boot_time, origin_.utc_offset};
   const auto told = boots_.pass(prefix, line.text.substr(prefix.body), reference);

@@ -180,8 +180,9 @@ TEST(NvidiaSmiText, TellsWhatIsBadNow) {
             Texts{about + "ecc_uncorrected_new=1 ecc_uncorrected_total=3" + usual})
       << "since the driver was loaded";
   EXPECT_EQ(sample("HW Thermal Slowdown           : Not Active", "HW Thermal Slowdown : Active"),
-            (Texts{about + "remapped_rows_uncorrected=2 shutdown_temperature_c=92 "
-                           "slowdown_temperature_c=89 temperature_c=34 throttle=hw_thermal"}));
+            (Texts{about + "attached_gpus=2 remapped_rows_uncorrected=2 shutdown_temperature_c=92 "
+                           "slowdown_temperature_c=89 temperature_c=34 throttle=hw_thermal"}))
+      << "whether it holds all of them down, their number tells";
   EXPECT_EQ(sample("Threshold Exceeded       : No", "Threshold Exceeded : Yes"),
             (Texts{about + "remapped_rows_uncorrected=2 shutdown_temperature_c=92 "
                            "slowdown_temperature_c=89 sram_threshold_exceeded=1 "
@@ -227,7 +228,8 @@ TEST(NvidiaSmiText, OlderDriversSpellItOtherwise) {
             SRAM Uncorrectable            : 1
             DRAM Uncorrectable            : 4)");
   EXPECT_EQ(samples(decode_text(driver_470)),
-            Texts{"gpu_sample gpu:n3/0000:3b:00.0 ecc_uncorrected_new=3 ecc_uncorrected_total=5 "
+            Texts{"gpu_sample gpu:n3/0000:3b:00.0 attached_gpus=2 ecc_uncorrected_new=3 "
+                  "ecc_uncorrected_total=5 "
                   "throttle=hw_slowdown,hw_power_brake"});
   const std::string volta = report(R"(    ECC Errors
         Volatile
