@@ -10,7 +10,6 @@ namespace faultline {
 
 inline constexpr Duration gap_report_interval = std::chrono::minutes{1};
 
-/// Counts of one kind of loss that are told at most once a minute.
 struct GapCount {
   explicit GapCount(GapReason reason) : why(reason) {}
 
