@@ -84,10 +84,19 @@ std::optional<Explanation> by_state(const FailureCase& failure) {
   return explanation;
 }
 
-/// An exception after the order may be what the order looks like to the program.
-bool raised_before(const JobLine& order, const FailureCase& failure) {
-  return std::any_of(failure.lines.data(), &order,
-                     [](const JobLine& line) { return line.signature->id == exception_signature; });
+/// A process of the job that failed by itself.
+bool tells_of_exit(const JobLine& line) {
+  static constexpr std::array causes = {cause_id::task_failed, cause_id::worker_failed,
+                                        cause_id::crash_signal};
+  return contains(causes, line.cause->id) && !takes_down(signal_of(line.fact->event));
+}
+
+/// An exception after the order may be what the order looks like to the program, and a task that
+/// ended after it was taken down by it.
+bool broke_before(const JobLine& order, const FailureCase& failure) {
+  return std::any_of(failure.lines.data(), &order, [](const JobLine& line) {
+    return line.signature->id == exception_signature || tells_of_exit(line);
+  });
 }
 
 /// The scheduler's own words in the job's log. A plain cancellation or requeue is how it takes down
@@ -96,19 +105,12 @@ std::optional<Explanation> by_words(const FailureCase& failure) {
   for (const JobLine& line : failure.lines) {
     const bool limit = contains(limit_causes, line.cause->id);
     const bool order = contains(order_causes, line.cause->id);
-    if (!limit && (!order || failed_by_itself(failure) || raised_before(line, failure))) continue;
+    if (!limit && (!order || failed_by_itself(failure) || broke_before(line, failure))) continue;
     Explanation explanation = explanation_from(line, line.cause->id, failure);
     explanation.subject = Subject::of_attempt(failure.attempt.id);
     return explanation;
   }
   return std::nullopt;
-}
-
-/// A process of the job that failed by itself.
-bool tells_of_exit(const JobLine& line) {
-  static constexpr std::array causes = {cause_id::task_failed, cause_id::worker_failed,
-                                        cause_id::crash_signal};
-  return contains(causes, line.cause->id) && !takes_down(signal_of(line.fact->event));
 }
 
 /// Ended or hung the job, whatever came afterwards: broken hardware that its rank did not outlive,
