@@ -64,6 +64,12 @@ inline constexpr std::string_view gpu_access_lost = "env.gpu_access_lost";
 inline constexpr std::string_view out_of_memory_host = "env.out_of_memory_host";
 inline constexpr std::string_view out_of_memory_cgroup = "env.out_of_memory_cgroup";
 inline constexpr std::string_view shm_too_small = "env.shm_too_small";
+inline constexpr std::string_view no_gpu_for_process = "env.no_gpu_for_process";
+inline constexpr std::string_view no_peer_access = "env.no_peer_access";
+inline constexpr std::string_view file_limit = "env.file_limit";
+inline constexpr std::string_view port_in_use = "env.port_in_use";
+inline constexpr std::string_view name_unresolved = "env.name_unresolved";
+inline constexpr std::string_view service_unreachable = "env.service_unreachable";
 inline constexpr std::string_view peer_unreachable = "env.peer_unreachable";
 inline constexpr std::string_view time_limit = "env.time_limit";
 inline constexpr std::string_view preempted = "env.preempted";
@@ -136,6 +142,12 @@ inline constexpr auto all = std::to_array<std::string_view>({ecc_uncorrectable,
                                                              out_of_memory_host,
                                                              out_of_memory_cgroup,
                                                              shm_too_small,
+                                                             no_gpu_for_process,
+                                                             no_peer_access,
+                                                             file_limit,
+                                                             port_in_use,
+                                                             name_unresolved,
+                                                             service_unreachable,
                                                              peer_unreachable,
                                                              time_limit,
                                                              preempted,

@@ -36,7 +36,7 @@ bool runtime_misses_device(const JobLine& line) {
 
 bool misses_gpu(const JobLine& line) {
   static constexpr std::array causes = {cause_id::gpu_missing, cause_id::gpu_unavailable,
-                                        cause_id::device_ordinal};
+                                        cause_id::device_ordinal, cause_id::no_gpu_for_process};
   return contains(causes, line.cause->id) || runtime_misses_device(line);
 }
 

@@ -174,6 +174,21 @@ namespace {
 /// does so everywhere.
 bool program_made_gpu_fault(const JobLine& error) { return error.cause->id == cause_id::mmu_fault; }
 
+/// What a kernel asserts is printed by no rank, and then the rank says the same in its own words.
+JobLine placed_by_rank(JobLine error, const FailureCase& failure) {
+  if (error.rank >= 0 || error.cause->id != cause_id::device_assert) return error;
+  const auto same =
+      std::find_if(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
+        return line.cause == error.cause && line.rank >= 0 &&
+               line.fact->event.raw.path == error.fact->event.raw.path &&
+               (error.node.empty() || line.node.empty() || line.node == error.node);
+      });
+  if (same == failure.lines.end()) return error;
+  error.rank = same->rank;
+  error.node = same->node;
+  return error;
+}
+
 /// CUDA calls it an unknown error; NVML, whenever it was asked in the same container, says more. A
 /// container lies on one node, and where nobody knows on which, the rank must be the same.
 const JobLine* named_by_nvml(const JobLine* error, const FailureCase& failure) {
@@ -194,6 +209,25 @@ bool is_setup(const JobLine& error) {
   return !error.node.empty() && contains(setups, std::string_view(error.cause->id));
 }
 
+/// What the program brings to every machine: that it was printed on the only one says nothing. A
+/// crash, or a call that the system refused, may be of the machine all the same.
+bool is_of_the_job(const JobLine& error) {
+  static constexpr std::array brought = {cause_id::library_mismatch, cause_id::service_unreachable,
+                                         cause_id::name_unresolved,  cause_id::port_in_use,
+                                         cause_id::shm_too_small,    cause_id::file_limit,
+                                         cause_id::no_peer_access};
+  static constexpr std::array crashes = {cause_id::crash_signal, cause_id::nccl_system_error};
+  const CauseClass kind = error.cause->cause_class;
+  if (contains(crashes, std::string_view(error.cause->id))) return false;
+  return kind == CauseClass::software || kind == CauseClass::workload ||
+         contains(brought, std::string_view(error.cause->id));
+}
+
+/// "n3: ", by which a launcher tells the lines of its hosts apart.
+bool has_label(const JobLine& error) {
+  return !error.node.empty() && error.fact->event.raw.text.starts_with(error.node + ": ");
+}
+
 bool is_setup_of_many_nodes(const JobLine& error, const FailureCase& failure) {
   return is_setup(error) &&
          std::any_of(failure.lines.begin(), failure.lines.end(), [&](const JobLine& line) {
@@ -202,20 +236,23 @@ bool is_setup_of_many_nodes(const JobLine& error, const FailureCase& failure) {
 }
 
 /// Where another machine of the run was heard and nobody there said it, it is this one's.
+bool has_other_nodes(const std::string& node, const FailureCase& failure) {
+  const auto other = [&](const std::string& name) { return !name.empty() && name != node; };
+  const auto& ranks = failure.attempt.ranks;
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [&](const auto& rank) { return other(rank.second.node); }) ||
+         std::any_of(failure.lines.begin(), failure.lines.end(),
+                     [&](const JobLine& line) { return other(line.node); }) ||
+         std::any_of(failure.attempt.nodes.begin(), failure.attempt.nodes.end(), other);
+}
+
 bool is_setup_of_one_node(const JobLine& error, const FailureCase& failure) {
   const auto& lines = failure.lines;
   const bool met_elsewhere = std::any_of(lines.begin(), lines.end(), [&](const JobLine& line) {
     return line.cause == error.cause && line.node != error.node;
   });
   if (!is_setup(error) || met_elsewhere) return false;
-  const auto elsewhere = [&](const std::string& node) {
-    return !node.empty() && node != error.node;
-  };
-  const auto& ranks = failure.attempt.ranks;
-  return std::any_of(ranks.begin(), ranks.end(),
-                     [&](const auto& rank) { return elsewhere(rank.second.node); }) ||
-         std::any_of(lines.begin(), lines.end(),
-                     [&](const JobLine& line) { return elsewhere(line.node); });
+  return has_other_nodes(error.node, failure);
 }
 
 }  // namespace
@@ -224,7 +261,7 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure) {
   const JobLine* error = first_own_error(failure);
   if (error == nullptr) return std::nullopt;
   error = named_by_nvml(error, failure);
-  const JobLine placed = placed_by_launcher(*error, failure);
+  const JobLine placed = placed_by_rank(placed_by_launcher(*error, failure), failure);
   const bool gpu_fault = program_made_gpu_fault(*error);
   if (gpu_fault) {
     if (auto seen_by_kernel = rule_gpu_fault_of_program(failure)) return seen_by_kernel;
@@ -242,6 +279,9 @@ std::optional<Explanation> rule_first_error(const FailureCase& failure) {
     explanation.subject = Subject::of_attempt(failure.attempt.id);
   explanation.text =
       "The first error came from " + place_text(placed) + ": " + error->cause->summary + ".";
+  if (placed.rank < 0 && is_of_the_job(*error) && !has_label(*error) &&
+      !has_other_nodes(placed.node, failure))
+    explanation.subject = Subject::of_attempt(failure.attempt.id);
   if (is_setup_of_one_node(*error, failure)) {
     explanation.subject = Subject::of_node(error->node);
     explanation.text += " Only " + error->node + " has it, so it is how that node is set up.";
