@@ -177,8 +177,9 @@ int OperationOrder::votes(std::int32_t rank, const LaneKey& key, std::int64_t se
       guesses += vote(lane_of(lanes, *kind), seq, lane_of(lanes, *other_kind), instead);
     }
   }
-  // Who plays the same part is a guess: one alone does not accuse.
-  return votes + (guesses == 1 ? 0 : guesses);
+  // Of two that differ either may be the one in the wrong: one alone accuses nobody.
+  const int balance = votes + guesses;
+  return balance == 1 ? 0 : balance;
 }
 
 }  // namespace faultline
