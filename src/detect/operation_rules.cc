@@ -230,6 +230,25 @@ Explanation explain_moving(const StuckFinding& finding, const FailureCase& failu
   return explanation;
 }
 
+bool members_known(const RankOperation& operation, const FailureCase& failure) {
+  const ProcessGroup* group =
+      failure.operations.group(std::string(operation.event->field("group")));
+  return group != nullptr && !group->ranks.empty();
+}
+
+/// What to ask for where nobody says who is in a group: by their numbers some are not here.
+std::string traces_not_here(const FailureCase& failure) {
+  std::vector<std::int32_t> gaps;
+  std::int32_t next = 0;
+  for (const auto& [rank, trace] : failure.operations.traces()) {
+    for (; next < rank && gaps.size() <= named_ranks_max; ++next) gaps.push_back(next);
+    next = rank + 1;
+  }
+  return gaps.empty() || gaps.size() > named_ranks_max
+             ? "the traces of its other members, if there are any"
+             : "the traces of " + rank_list(gaps) + ", which are not here";
+}
+
 Explanation explain_inside(const StuckFinding& finding, const FailureCase& failure) {
   Explanation explanation;
   explanation.cause = failure.catalog.cause(cause_id::collective_timeout);
@@ -237,8 +256,10 @@ Explanation explain_inside(const StuckFinding& finding, const FailureCase& failu
   set_subject(explanation, named ? finding.ranks : std::vector<std::int32_t>{}, failure);
   explanation.unknown = !named;
   explanation.confidence = named ? confidence::even : confidence::hint;
-  explanation.text = "All members have entered " + operation_text(finding.operation, failure) +
-                     ", and it does not end";
+  const bool all = members_known(finding.operation, failure);
+  explanation.text =
+      (all ? "All members have entered " : "All whose traces are here have entered ") +
+      operation_text(finding.operation, failure) + ", and it does not end";
   explanation.text +=
       finding.first_lost
           ? ". The traces do not reach back to anything that is done: what hangs first may be lost."
@@ -248,6 +269,7 @@ Explanation explain_inside(const StuckFinding& finding, const FailureCase& failu
                         " did not begin it on the GPU while the others did.";
   explanation.missing = {"kernel logs and port states of the nodes of its members",
                          "NCCL's own log (NCCL_DEBUG=INFO) or its RAS report"};
+  if (!all) explanation.missing.insert(explanation.missing.begin(), traces_not_here(failure));
   if (finding.first_lost)
     explanation.missing.insert(explanation.missing.begin(),
                                "traces with more operations (TORCH_FR_BUFFER_SIZE), those that are "
