@@ -27,6 +27,7 @@ inline constexpr std::string_view recovery_drain_reset = "gpu.recovery_drain_and
 inline constexpr std::string_view recovery_other = "gpu.recovery_action";
 inline constexpr std::string_view gpu_missing = "gpu.missing";
 inline constexpr std::string_view gpu_unavailable = "gpu.unavailable";
+inline constexpr std::string_view launch_failure = "gpu.launch_failure";
 inline constexpr std::string_view throttle = "power.throttle";
 inline constexpr std::string_view node_lost = "node.lost";
 inline constexpr std::string_view repeat_offender = "node.repeat_offender";
@@ -131,6 +132,7 @@ inline constexpr std::array all = {ecc_uncorrectable,
                                    device_ordinal,
                                    missing_file,
                                    gpu_unavailable,
+                                   launch_failure,
                                    driver_mismatch,
                                    driver_setup,
                                    library_mismatch,

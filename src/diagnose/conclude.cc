@@ -13,6 +13,7 @@
 #include "detect/place_words.h"
 #include "detect/verdict_book.h"
 #include "diagnose/advice.h"
+#include "diagnose/card_beside_job.h"
 #include "diagnose/runs.h"
 #include "diagnose/traceback_frames.h"
 #include "diagnose/warnings.h"
@@ -121,6 +122,23 @@ std::set<std::string> nodes_named_by_run(const Replay& replay) {
     if (told) nodes.insert(told->begin(), told->end());
   }
   return nodes;
+}
+
+/// Those that its own lines name, else all that may be the run's.
+std::vector<std::string> only_nodes(const Replay& replay) {
+  const std::set<std::string> named = nodes_named_by_run(replay);
+  return named.empty() ? nodes_of_run(replay) : std::vector(named.begin(), named.end());
+}
+
+/// The first time that anybody gives for the run; the beginning of time without one.
+Instant told_start(const Replay& replay) {
+  const auto told =
+      std::find_if(replay.events.begin(), replay.events.end(), [](const Event& event) {
+        const bool starts = event.kind == EventKind::attempt_started;
+        return event.source != EventSource::controller && known(event.observed_at) &&
+               (starts || of_job(event));
+      });
+  return told == replay.events.end() ? Instant::min() : told->observed_at;
 }
 
 /// Since when nothing went on, as far as its logs say when they counted the last step, or how long
@@ -376,6 +394,7 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
   });
   put_health_check_first(verdicts, replay);
   put_fault_before_cancel(verdicts, replay);
+  put_card_beside_job(verdicts, only_nodes(replay), told_start(replay), catalog);
   if (verdicts.empty() && !says_done(replay)) {
     const WarningsOf which = tells_of_job(replay) ? WarningsOf::settings : WarningsOf::all;
     if (auto warning = worst_warning(replay, catalog, which))

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "diagnose/last_steps.h"
+#include "diagnose/places.h"
 #include "diagnose/printed_dates.h"
 #include "diagnose/replay.h"
 #include "diagnose/runs.h"
@@ -126,6 +127,7 @@ std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Insta
   const Instant fallback = written_last(gathered, now);
   const NodeManager manager = manager_of(gathered.files);
   settle_years(gathered, now);
+  settle_places(gathered);
   add_told_ends(gathered, catalog);
   drop_idle_steps(gathered.events, catalog);
   std::vector<Diagnosis> diagnoses;

@@ -30,8 +30,7 @@
 
 namespace faultline {
 
-/// A node's own daemon, as its file is called: the scheduler's other logs are about all nodes.
-static bool written_by_slurmd(std::string_view path) {
+bool written_by_slurmd(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return name.find("slurmd") != std::string_view::npos &&
          name.find("slurmdbd") == std::string_view::npos;

@@ -31,6 +31,9 @@ inline constexpr std::size_t file_line_bytes_max = 2 * read_bytes;
 /// Counts a kernel's lines about faults in a text that is neither a kernel's log nor a job's.
 inline constexpr std::string_view pasted_faults_counter = "pasted_kernel_faults_total";
 
+/// A node's own daemon, as its file is called: the scheduler's other logs are about all nodes.
+bool written_by_slurmd(std::string_view path);
+
 /// What is known of a file by its name and its first bytes.
 Origin origin_of(const InputFile& file, EventSource source, std::string_view head);
 

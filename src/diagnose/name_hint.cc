@@ -131,6 +131,25 @@ std::string node_in(std::string_view name) {
   return names_kind && named_as_host(stem) ? std::string(stem) : "";
 }
 
+/// "n3", "node-12", "gpu-0-1": a word that people give to machines, and numbers.
+bool begins_as_machine(std::string_view name) {
+  constexpr auto words = std::to_array<std::string_view>(
+      {"n", "g", "node", "gpu", "host", "worker", "compute", "server", "hgx", "dgx", "nid"});
+  const auto end = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
+  return contains(words, name.substr(0, end)) &&
+         name.find_first_not_of("0123456789-", std::min(end, name.size())) == name.npos;
+}
+
+/// "b04_xid109", "case-xid79": called after what is in it.
+bool called_after_fault(std::string_view name) {
+  constexpr auto words = std::to_array<std::string_view>({"xid", "sxid", "ecc", "oom", "nccl"});
+  const std::string lower = to_lower(name);
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    const auto at = lower.find(word);
+    return at != std::string::npos && (at == 0 || lower[at - 1] == '-' || lower[at - 1] == '_');
+  });
+}
+
 /// "n3/dmesg.txt": the folder of a file that says only what it is.
 std::string node_in_folder(std::string_view folder, std::string_view name) {
   static constexpr std::array<std::string_view, 15> of_node = {
@@ -142,7 +161,7 @@ std::string node_in_folder(std::string_view folder, std::string_view name) {
     return begins_with_word(lower, word);
   });
   if (!one_of_them) return {};
-  return named_as_host(folder) ? std::string(folder) : "";
+  return named_as_host(folder) && !called_after_fault(folder) ? std::string(folder) : "";
 }
 
 /// "n3" of "slurm-123_4-n3", "n3_1" of "train_123_n3_1"; "" without a number before a word.
@@ -229,7 +248,10 @@ NameHint name_hint(std::string_view path) {
   if (slash == std::string_view::npos) return hint;
   const std::string_view folders = path.substr(0, slash);
   const std::string_view folder = folders.substr(folders.rfind('/') + 1);
-  if (hint.node.empty()) hint.node = node_in_folder(folder, name);
+  if (hint.node.empty()) {
+    hint.node = node_in_folder(folder, name);
+    hint.node_by_folder = !hint.node.empty() && !begins_as_machine(to_lower(folder));
+  }
   // torchrun --log-dir: RUN/attempt_0/RANK/stderr.log
   const bool torchrun = folders.find("attempt_") != std::string_view::npos;
   if (hint.rank < 0 && torchrun) hint.rank = small_number(folder).value_or(-1);

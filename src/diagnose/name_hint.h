@@ -17,6 +17,9 @@ struct NameHint {
   /// "train_123_n3_1.out": a task on `node` wrote the file. Without its number the node may be only
   /// that of the batch script, into whose file all nodes of the job write.
   bool written_by_task = false;
+  /// The folder alone says `node`, and no word in it that it is a machine: it may be called after a
+  /// ticket or a trial ("b04/dmesg.txt").
+  bool node_by_folder = false;
 };
 
 /// Of "run/rank3.stderr.log", with '/' between folders.
