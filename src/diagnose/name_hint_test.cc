@@ -30,6 +30,9 @@ TEST(NameHint, JobAndNode) {
   EXPECT_EQ(name_hint("kern-n3.log").node, "n3");
   EXPECT_EQ(name_hint("gpu-node-007_dmesg.txt").node, "gpu-node-007");
   EXPECT_EQ(name_hint("dmesg.txt").node, "");
+  EXPECT_FALSE(name_hint("logs/n3/dmesg.txt").node_by_folder);
+  EXPECT_TRUE(name_hint("b04/dmesg.txt").node_by_folder);
+  EXPECT_EQ(name_hint("b04_xid109/dmesg.txt").node, "");
   EXPECT_EQ(name_hint("logs/n3/dmesg.txt").node, "n3");
   EXPECT_EQ(name_hint("runner-07/messages").node, "runner-07");
   EXPECT_EQ(name_hint("n3/nvidia-smi.txt").node, "n3");

@@ -16,15 +16,15 @@ constexpr std::size_t prompt_bytes_max = 200;
 
 /// Programs that tell of the machine on which they run.
 constexpr std::array local_programs = {
-    "dmesg"sv,        "journalctl"sv,  "nvidia-smi"sv,  "nvidia-bug-report.sh"sv,
-    "dcgmi"sv,        "nvsm"sv,        "systemctl"sv,   "ibstat"sv,
-    "ibstatus"sv,     "ibv_devinfo"sv, "ibv_devices"sv, "ibdev2netdev"sv,
-    "lspci"sv,        "ipmitool"sv,    "rocm-smi"sv,    "amd-smi"sv,
-    "last"sv,         "uptime"sv,      "ethtool"sv,     "mlxlink"sv,
-    "rdma"sv,         "df"sv,          "mount"sv,       "python"sv,
-    "python3"sv,      "torchrun"sv,    "ras-mc-ctl"sv,  "mcelog"sv,
-    "smartctl"sv,     "nvme"sv,        "sensors"sv,     "lsmod"sv,
-    "fabricmanager"sv};
+    "dmesg"sv,         "journalctl"sv,  "nvidia-smi"sv,  "nvidia-bug-report.sh"sv,
+    "dcgmi"sv,         "nvsm"sv,        "systemctl"sv,   "ibstat"sv,
+    "ibstatus"sv,      "ibv_devinfo"sv, "ibv_devices"sv, "ibdev2netdev"sv,
+    "lspci"sv,         "ipmitool"sv,    "rocm-smi"sv,    "amd-smi"sv,
+    "last"sv,          "uptime"sv,      "ethtool"sv,     "mlxlink"sv,
+    "rdma"sv,          "df"sv,          "mount"sv,       "python"sv,
+    "python3"sv,       "torchrun"sv,    "ras-mc-ctl"sv,  "mcelog"sv,
+    "smartctl"sv,      "nvme"sv,        "sensors"sv,     "lsmod"sv,
+    "fabricmanager"sv, "hplog"sv,       "hpasmcli"sv};
 /// Programs that print a file, of whatever machine it is.
 constexpr std::array file_printers = {"cat"sv,  "zcat"sv, "less"sv,  "more"sv,  "head"sv,
                                       "tail"sv, "grep"sv, "egrep"sv, "zgrep"sv, "awk"sv};
