@@ -6,6 +6,11 @@ set(packaging "${CMAKE_SOURCE_DIR}/packaging")
 if(TARGET faultline)
   install(TARGETS faultline RUNTIME DESTINATION bin)
 endif()
+if(TARGET faultline_trace_shared)
+  # In a folder of its own: it is named by whoever loads it, and nothing links it.
+  install(TARGETS faultline_trace_shared LIBRARY DESTINATION lib/faultline)
+  install(FILES "${CMAKE_SOURCE_DIR}/src/trace/faultline_trace.h" DESTINATION include)
+endif()
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/catalog/" DESTINATION share/faultline/catalog
         FILES_MATCHING PATTERN "*.toml")
 install(FILES "${packaging}/systemd/faultline-agent.service" "${packaging}/systemd/faultline-serve.service"
