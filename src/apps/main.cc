@@ -16,6 +16,7 @@
 #include "apps/pki_command.h"
 #include "apps/query_command.h"
 #include "apps/repair_command.h"
+#include "apps/ring_command.h"
 #include "apps/run_command.h"
 #include "apps/serve_command.h"
 #include "apps/signatures_command.h"
@@ -68,6 +69,7 @@ struct Options {
   PersonOptions person;
   PkiOptions pki;
   QueryOptions query;
+  RingOptions ring;
   RunOptions run;
   ServeOptions serve;
   SignaturesOptions signatures;
@@ -86,6 +88,7 @@ int dispatch(CLI::App& app, Options& options) {
   if (verb == "agent") return agent_main(*command, options.agent, make_uplink);
   if (verb == "serve") return serve_main(*command, options.serve);
   if (verb == "diagnose") return diagnose_main(options.diagnose);
+  if (verb == "ring") return ring_main(options.ring);
   if (verb == "doctor") return doctor_main(options.doctor, reach_controller);
   if (verb == "store") return store_main(options.store);
   if (verb == "pki") return pki_main(options.pki);
@@ -119,6 +122,7 @@ int run_program(int argc, char** argv) {
   add_why_command(app, options.query);
   add_repair_command(app, options.query);
   add_person_commands(app, options.person);
+  add_ring_command(app, options.ring);
   add_doctor_command(app, options.doctor);
   add_store_command(app, options.store);
   add_pki_command(app, options.pki);
