@@ -47,7 +47,8 @@ NodeManager manager_of(const std::vector<ReadFile>& files) {
       return std::find(kinds.begin(), kinds.end(), file.kind) != kinds.end();
     });
   };
-  const bool kubernetes = any({ContentKind::kubernetes_json, ContentKind::kubernetes_yaml});
+  const bool kubernetes = any(
+      {ContentKind::kubernetes_json, ContentKind::kubernetes_yaml, ContentKind::kubernetes_text});
   const bool slurm =
       any({ContentKind::scheduler_log, ContentKind::sacct_parsable, ContentKind::sacct_json,
            ContentKind::slurm_nodes_json, ContentKind::scontrol_show, ContentKind::sinfo_reasons});

@@ -270,6 +270,8 @@ std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile
       return document(with_signatures(decode_kubernetes_json, databases), answer, counters);
     case ContentKind::kubernetes_yaml:
       return document(with_signatures(decode_kubernetes_yaml, databases), answer, counters);
+    case ContentKind::kubernetes_text:
+      return document(with_signatures(decode_kubernetes_text, databases), answer, counters);
     case ContentKind::empty:
     case ContentKind::binary:
     case ContentKind::program: break;

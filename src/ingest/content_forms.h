@@ -20,6 +20,9 @@ using ContentLines = std::vector<std::string_view>;
 /// Forms that begin with a heading or a field of their own.
 std::optional<ContentKind> headed_kind(const ContentLines& lines);
 
+/// Of content_kubernetes.cc: `kubectl describe`.
+bool is_kubernetes_description(const ContentLines& lines);
+
 /// By what most lines look like: kernel_log, scheduler_log, or else job_log.
 ContentKind line_log_kind(const ContentLines& lines);
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "ingest/bmc_events.h"
 #include "ingest/content_forms.h"
+#include "ingest/kubernetes_rows.h"
 #include "ingest/text_cursor.h"
 
 namespace faultline {
@@ -252,6 +253,8 @@ std::optional<ContentKind> headed_kind(const ContentLines& lines) {
   if (is_scontrol_show(lines)) return ContentKind::scontrol_show;
   if (is_sinfo_reasons(lines)) return ContentKind::sinfo_reasons;
   if (is_kubernetes_yaml(lines)) return ContentKind::kubernetes_yaml;
+  if (is_kubernetes_description(lines) || are_kubernetes_rows(lines))
+    return ContentKind::kubernetes_text;
   return std::nullopt;
 }
 

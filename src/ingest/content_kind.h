@@ -38,6 +38,7 @@ enum class ContentKind {
   sinfo_reasons,
   kubernetes_json,
   kubernetes_yaml,
+  kubernetes_text,
 };
 FAULTLINE_ENUM_NAMES(ContentKind, "empty", "binary", "program", "job_log", "kernel_log",
                      "scheduler_log", "journal_json", "journal_export", "dmesg_json",
@@ -45,7 +46,7 @@ FAULTLINE_ENUM_NAMES(ContentKind, "empty", "binary", "program", "job_log", "kern
                      "bmc_events", "flight_recorder_pickle", "flight_recorder_json",
                      "nccl_inspector", "nccl_ras_json", "nccl_ras_text", "sacct_parsable",
                      "sacct_json", "slurm_nodes_json", "scontrol_show", "sinfo_reasons",
-                     "kubernetes_json", "kubernetes_yaml");
+                     "kubernetes_json", "kubernetes_yaml", "kubernetes_text");
 
 /// utf8 also stands for whatever else spells ASCII as ASCII does.
 enum class TextEncoding { utf8, utf8_bom, utf16_le, utf16_be };

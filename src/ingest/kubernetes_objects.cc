@@ -12,7 +12,9 @@
 #include "base/text.h"
 #include "ingest/json_elements.h"
 #include "ingest/json_values.h"
+#include "ingest/kubernetes_describe.h"
 #include "ingest/kubernetes_pods.h"
+#include "ingest/kubernetes_rows.h"
 #include "ingest/scheduler_events.h"
 #include "ingest/scheduler_remarks.h"
 #include "ingest/yaml_records.h"
@@ -117,11 +119,25 @@ std::optional<HeldEvent> read_event(const Json& object, std::uint64_t offset) {
   return event;
 }
 
+/// Whether whoever wrote the objects could have told whose a pod is.
+enum class Owners { told, left_out };
+
+/// Of whose pod nothing else was told.
+std::string job_of(const HeldEvent& event, Owners owners) {
+  if (owners == Owners::told || to_lower(event.kind) != "pod") return event.name;
+  std::string job = job_of_pod_name(event.name);
+  return job.empty() ? event.name : job;
+}
+
 class KubernetesObjects {
  public:
   KubernetesObjects(const Origin& origin, Counters& counters,
-                    std::shared_ptr<const SignatureDatabase> signatures)
-      : origin_(origin), counters_(counters), remarks_(std::move(signatures), origin, counters) {}
+                    std::shared_ptr<const SignatureDatabase> signatures,
+                    Owners owners = Owners::told)
+      : origin_(origin),
+        counters_(counters),
+        remarks_(std::move(signatures), origin, counters),
+        owners_(owners) {}
 
   void take(const Json& object, std::uint64_t offset) {
     const std::string kind = kind_of(object);
@@ -275,8 +291,8 @@ class KubernetesObjects {
       record.subject = Subject::of_node(held.name);
     } else {
       const auto pod = attempt_of_pod_.find(held.name);
-      record.attempt =
-          pod == attempt_of_pod_.end() ? AttemptId{held.name, 0} : AttemptId{pod->second};
+      record.attempt = pod == attempt_of_pod_.end() ? AttemptId{job_of(held, owners_), 0}
+                                                    : AttemptId{pod->second};
       record.subject = Subject::of_attempt(*record.attempt);
       if (valid_node_name(held.host)) record.subject.node = held.host;
     }
@@ -302,6 +318,7 @@ class KubernetesObjects {
   const Origin& origin_;
   Counters& counters_;
   SchedulerRemarks remarks_;
+  Owners owners_;
   std::size_t objects_ = 0;
   std::vector<KubernetesPod> pods_;
   std::vector<HeldEvent> held_;
@@ -345,6 +362,16 @@ Result<std::vector<Event>> decode_kubernetes_yaml(
     if (!cut) return read.error();
     counters.add("scheduler_documents_cut_total");
   }
+  return finish(objects);
+}
+
+Result<std::vector<Event>> decode_kubernetes_text(
+    std::string_view text, const Origin& origin, Counters& counters,
+    std::shared_ptr<const SignatureDatabase> signatures) {
+  KubernetesObjects objects(origin, counters, std::move(signatures), Owners::left_out);
+  const auto take = [&](const Json& object, std::uint64_t offset) { objects.take(object, offset); };
+  visit_described_objects(text, take);
+  visit_kubernetes_rows(text, take);
   return finish(objects);
 }
 

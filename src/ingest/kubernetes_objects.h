@@ -1,4 +1,4 @@
-// What `kubectl get nodes|pods|events -o json|yaml` printed, as events.
+// What `kubectl get nodes|pods|events -o json|yaml` and `kubectl describe` printed, as events.
 #pragma once
 
 #include <memory>
@@ -43,6 +43,11 @@ Result<std::vector<Event>> decode_kubernetes_json(
     std::shared_ptr<const SignatureDatabase> signatures);
 Result<std::vector<Event>> decode_kubernetes_yaml(
     std::string_view document, const Origin& origin, Counters& counters,
+    std::shared_ptr<const SignatureDatabase> signatures);
+/// What `kubectl describe` prints for people. It gives the same events; those of Kubernetes have
+/// ages in place of times.
+Result<std::vector<Event>> decode_kubernetes_text(
+    std::string_view text, const Origin& origin, Counters& counters,
     std::shared_ptr<const SignatureDatabase> signatures);
 
 }  // namespace faultline

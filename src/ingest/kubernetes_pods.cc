@@ -257,6 +257,35 @@ std::optional<KubernetesPod> read_kubernetes_pod(const Json& object, std::uint64
   return pod;
 }
 
+std::string job_of_pod_name(std::string_view pod) {
+  constexpr std::string_view letters = "bcdfghjklmnpqrstvwxz2456789";  // no word has them alone
+  constexpr std::array<std::string_view, 7> roles = {"-worker", "-master",  "-launcher", "-chief",
+                                                     "-ps",     "-replica", "-rjob"};
+  const auto last = [&] {
+    const auto dash = pod.rfind('-');
+    return dash == std::string_view::npos || dash == 0 ? std::string_view() : pod.substr(dash + 1);
+  };
+  const auto is_random = [&](std::string_view part) {
+    return part.find_first_not_of(letters) == std::string_view::npos;
+  };
+  if (last().size() == 5 && is_random(last())) {
+    pod.remove_suffix(6);
+    const auto hash = last();
+    const bool of_replica_set = hash.size() >= 8 && hash.size() <= 10 && is_random(hash);
+    if (of_replica_set && hash.find_first_of("2456789") != std::string_view::npos) return {};
+  }
+  constexpr int numbers_max = 2;  // a JobSet's job, and its pod
+  for (int i = 0; i < numbers_max; ++i) {
+    const auto number = last();
+    if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos) break;
+    pod.remove_suffix(number.size() + 1);
+  }
+  for (const auto role : roles) {
+    if (pod.size() > role.size() && pod.ends_with(role)) pod.remove_suffix(role.size());
+  }
+  return std::string(pod);
+}
+
 void number_restarts(std::vector<KubernetesPod>& pods) {
   std::map<std::pair<std::string, std::string>, std::vector<KubernetesPod*>> by_index;
   for (KubernetesPod& pod : pods) {

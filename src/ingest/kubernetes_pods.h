@@ -50,6 +50,10 @@ struct KubernetesPod {
 std::optional<KubernetesPod> read_kubernetes_pod(const nlohmann::json& object,
                                                  std::uint64_t offset);
 
+/// What its name alone tells of a pod's job: controllers append the role, numbers, and five letters
+/// ("llm-worker-3", "llm-0-x7k2p"). "" for the pod of a ReplicaSet, which is a service's.
+std::string job_of_pod_name(std::string_view pod);
+
 /// Pods with one index were there one after the other, each in a run of its own.
 void number_restarts(std::vector<KubernetesPod>& pods);
 
