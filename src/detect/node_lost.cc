@@ -30,6 +30,9 @@ constexpr Duration starved_span = std::chrono::minutes{10};
 /// set up; tasks that wait for a file server hold their node's daemon back before that.
 constexpr Duration storage_span = std::chrono::minutes{30};
 
+/// Notices come two minutes before; a node is deleted within minutes.
+constexpr Duration taken_back_span = std::chrono::minutes{15};
+
 struct LostNode {
   Fact scheduler;  // why the scheduler's view counts; event.id is empty if only the agent is silent
   Fact agent;
@@ -83,7 +86,7 @@ class NodeLost final : public Detector {
     const std::set<std::string> shared = shared_losses(common);
     for (const auto& [name, node] : lost_) {
       std::vector<Verdict> own;
-      if (!shared.contains(name) && !remarks_.is_shared(name))
+      if (!shared.contains(name) && !remarks_.is_shared(name) && !taken_back(name, node))
         own.push_back(verdict_of(name, node, now));
       book_.settle(name, std::move(own), catalog_, now, verdicts);
     }
@@ -211,6 +214,13 @@ class NodeLost final : public Detector {
     if (!before || trouble.arrived > learnt_until) return {};
     return " Before, it waited for " + place_words(trouble.event.subject) +
            ", and a node whose tasks hang there does not answer.";
+  }
+
+  /// The cloud took the machine back, or deleted it: there is no node to blame. Whoever asks what
+  /// is there is told so only once it has gone.
+  [[nodiscard]] bool taken_back(const std::string& name, const LostNode& node) const {
+    return remarks_.said(name, cause_id::preempted, node.since() - taken_back_span,
+                         node.since() + taken_back_span, Instant::max());
   }
 
   /// Nodes that were lost together, with the verdict about what they share.

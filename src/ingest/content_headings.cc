@@ -213,7 +213,9 @@ bool is_sinfo_header(std::string_view line) {
   const bool upper = std::all_of(line.begin(), line.end(), [](char c) {
     return is_upper(c) || " _|/:(),"sv.find(c) != std::string_view::npos;
   });
-  return upper && line.find("REASON") != std::string_view::npos &&
+  // squeue's last column may be a reason too, but of a job.
+  const bool of_jobs = line.find("JOBID") != std::string_view::npos;
+  return upper && !of_jobs && line.find("REASON") != std::string_view::npos &&
          (line.find("NODELIST") != std::string_view::npos ||
           line.find("HOSTNAMES") != std::string_view::npos);
 }

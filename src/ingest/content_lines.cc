@@ -76,10 +76,19 @@ constexpr auto job_openings =
     std::to_array<std::string_view>({"srun: ", "slurmstepd: ", "[rank", "[default",
                                      "Traceback (most recent call last)", "torchrun"});
 
+/// "slurmd.service: Failed with result 'exit-code'.", "Starting Slurm node daemon...": what comes
+/// with a daemon's own lines where its unit's journal is printed.
+bool tells_of_slurm(std::string_view words) {
+  return words.find("slurm") != std::string_view::npos ||
+         words.find("Slurm ") != std::string_view::npos;
+}
+
 Voice voice_of(std::string_view line) {
   const LinePrefix prefix = parse_system_prefix(line);
   if (is_syslog_line(prefix, line)) {
     if (contains(slurm_programs, prefix.program)) return Voice::scheduler;
+    if (prefix.program == "systemd" && tells_of_slurm(line.substr(prefix.body)))
+      return Voice::scheduler;
     return contains(job_programs, prefix.program) ? Voice::program : Voice::system;
   }
   if (is_slurm_line(prefix, line)) return Voice::scheduler;
