@@ -1,4 +1,5 @@
-// The writer is killed, stopped or crashes at a thousand random moments, and its black box is read.
+// A writer is stopped three times and then killed, or crashes, at random moments, a thousand in
+// all, and its black box is read each time.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -93,21 +94,24 @@ TEST(BlackBoxDeathTest, OutlivesItsWriterAThousandTimes) {
   ::signal(SIGSEGV, SIG_DFL);  // a sanitizer's would make a report of each
   Rng rng(20261201);
   Tally tally;
-  constexpr int deaths[] = {SIGKILL, SIGSEGV, SIGSTOP};
-  for (int turn = 0; turn < 1000 && !HasFatalFailure(); ++turn) {
-    const pid_t child = ::fork();
-    if (child == 0) write_for_ever();
-    const int how = deaths[turn % 3];
-    // Its start takes some 3 ms: now and then it ends in there, too.
-    std::this_thread::sleep_for(std::chrono::microseconds(rng.next() % 5'000));
-    ::kill(child, how);
+  // A start takes some 3 ms: now and then it is cut off in there, too.
+  const auto strike = [&](pid_t child, int signal, std::uint64_t within_us) {
+    std::this_thread::sleep_for(std::chrono::microseconds(rng.below(within_us)));
+    ::kill(child, signal);
     int status = 0;
     ::waitpid(child, &status, WUNTRACED);
-    look_at(folder, child, how == SIGSTOP ? WriterLife::stopped : WriterLife::ended, tally);
-    if (how == SIGSTOP) {
-      ::kill(child, SIGKILL);
-      ::waitpid(child, &status, 0);
+    look_at(folder, child, signal == SIGSTOP ? WriterLife::stopped : WriterLife::ended, tally);
+  };
+  for (int turn = 0; turn < 250 && !HasFatalFailure(); ++turn) {
+    const pid_t child = ::fork();
+    if (child == 0) write_for_ever();
+    strike(child, SIGSTOP, 8'000);
+    for (int again = 0; again < 2; ++again) {
+      ::kill(child, SIGCONT);
+      strike(child, SIGSTOP, 1'000);
     }
+    ::kill(child, SIGCONT);
+    strike(child, turn % 2 == 0 ? SIGKILL : SIGSEGV, 1'000);
     fs::remove_all(folder);
   }
   EXPECT_EQ(tally.read + tally.too_early, 1000);
