@@ -59,10 +59,11 @@ RingView stuck() {
 TEST(RingCommandTest, SaysWhatIsInFlightForHowLongAndForWhom) {
   const std::string text = ring_text(stuck(), false);
   EXPECT_THAT(text, HasSubstr("pid 4242 on n12, stopped"));
-  EXPECT_THAT(text, testing::ContainsRegex(
-                        "DATA_PARALLEL +all_reduce +300 .*42 s .*running, 3 of 8 channels began"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex(
+                  "DATA_PARALLEL +all_reduce +300 .*42\\.0 s .*running, 3 of 8 channels began"));
   EXPECT_THAT(text, testing::ContainsRegex("DATA_PARALLEL +all_reduce +299 .*done"));
-  EXPECT_THAT(text, testing::ContainsRegex("DATA_PARALLEL +4 +send_credit +1 +40 s"));
+  EXPECT_THAT(text, testing::ContainsRegex("DATA_PARALLEL +4 +send_credit +1 +40\\.0 s"));
   EXPECT_THAT(text, Not(HasSubstr("not recorded")));
   EXPECT_THAT(text, Not(HasSubstr("made sense of")));
 }
