@@ -118,6 +118,20 @@ std::vector<std::string> hits_of(EventSource source, const std::vector<std::stri
   return hits;
 }
 
+/// Vectorscan lost a pattern that begins with a bracket wherever a line of some length stood
+/// before, once another pattern began with one.
+TEST(LineFilter, NothingIsMissedBehindALongLine) {
+  for (const EventSource source : {EventSource::kernel_log, EventSource::job_log}) {
+    for (const std::string& line : known_lines()) {
+      const std::string alone = hits_of(source, {line}).front();
+      for (const char c : {'x', '=', ' '}) {
+        for (const std::size_t length : {80UL, 300UL, 5000UL})
+          EXPECT_EQ(hits_of(source, {std::string(length, c), line}).back(), alone) << line;
+      }
+    }
+  }
+}
+
 TEST(LineFilter, NothingIsMissedForWhatStandsBefore) {
   std::vector<std::string> lines = known_lines();
   Rng rng(20261130);
