@@ -121,7 +121,7 @@ class GpuHealth final : public Detector {
       }
       verdict.explanation =
           "All " + std::to_string(held_.at(node).gpus.size()) + " GPUs of " + node_words(node) +
-          " are held down at once: its power or its cooling does that, " + "and no single card.";
+          " are held down at once: its power or its cooling does that, and no single card.";
       verdict.missing = {"the BMC event log of " + node};
       holding.push_back(std::move(verdict));
     }

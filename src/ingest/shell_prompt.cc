@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/contains.h"
 #include "base/text.h"
 #include "ingest/text_cursor.h"
 #include "model/names.h"
@@ -13,27 +14,26 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::size_t prompt_bytes_max = 200;
+constexpr std::size_t environment_bytes_max = 50;  // of "(base) "
 
 /// Programs that tell of the machine on which they run.
 constexpr std::array local_programs = {
-    "dmesg"sv,         "journalctl"sv,  "nvidia-smi"sv,  "nvidia-bug-report.sh"sv,
-    "dcgmi"sv,         "nvsm"sv,        "systemctl"sv,   "ibstat"sv,
-    "ibstatus"sv,      "ibv_devinfo"sv, "ibv_devices"sv, "ibdev2netdev"sv,
-    "lspci"sv,         "ipmitool"sv,    "rocm-smi"sv,    "amd-smi"sv,
-    "last"sv,          "uptime"sv,      "ethtool"sv,     "mlxlink"sv,
-    "rdma"sv,          "df"sv,          "mount"sv,       "python"sv,
-    "python3"sv,       "torchrun"sv,    "ras-mc-ctl"sv,  "mcelog"sv,
-    "smartctl"sv,      "nvme"sv,        "sensors"sv,     "lsmod"sv,
-    "fabricmanager"sv, "hplog"sv,       "hpasmcli"sv};
+    "dmesg"sv,      "journalctl"sv,  "nvidia-smi"sv,  "nvidia-bug-report.sh"sv,
+    "dcgmi"sv,      "nvsm"sv,        "systemctl"sv,   "ibstat"sv,
+    "ibstatus"sv,   "ibv_devinfo"sv, "ibv_devices"sv, "ibdev2netdev"sv,
+    "lspci"sv,      "ipmitool"sv,    "rocm-smi"sv,    "amd-smi"sv,
+    "last"sv,       "uptime"sv,      "ethtool"sv,     "mlxlink"sv,
+    "rdma"sv,       "df"sv,          "mount"sv,       "torchrun"sv,
+    "ras-mc-ctl"sv, "mcelog"sv,      "smartctl"sv,    "nvme"sv,
+    "sensors"sv,    "lsmod"sv,       "hplog"sv,       "hpasmcli"sv};
 /// Programs that print a file, of whatever machine it is.
 constexpr std::array file_printers = {"cat"sv,  "zcat"sv, "less"sv,  "more"sv,  "head"sv,
                                       "tail"sv, "grep"sv, "egrep"sv, "zgrep"sv, "awk"sv};
 /// Files that are of the machine on which they lie.
 constexpr std::array local_files = {"/var/log/"sv, "/proc/"sv, "/sys/"sv, "/dev/kmsg"sv};
 
-template <class List>
-bool contains(const List& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+bool is_local(std::string_view program) {
+  return program.starts_with("python") || contains(local_programs, program);
 }
 
 bool is_user(std::string_view name) {
@@ -55,7 +55,7 @@ std::string_view machine(std::string_view host) { return is_container_id(host) ?
 std::string_view without_environment(std::string_view line) {
   while (line.starts_with('(')) {
     const auto end = line.find(") ");
-    if (end == std::string_view::npos || end > prompt_bytes_max / 4) break;
+    if (end == std::string_view::npos || end > environment_bytes_max) break;
     line.remove_prefix(end + 2);
   }
   return line;
@@ -113,7 +113,7 @@ std::optional<ShellPrompt> bare(std::string_view line) {
     if (line[sign] == '$' && !command.empty()) return ShellPrompt{"", command};
     return std::nullopt;
   }
-  if (!valid_node_name(host) || !contains(local_programs, program)) return std::nullopt;
+  if (!valid_node_name(host) || !is_local(program)) return std::nullopt;
   return ShellPrompt{machine(host), command};
 }
 
@@ -177,8 +177,8 @@ std::string_view asked_host(const ShellPrompt& prompt) {
   std::string_view rest = prompt.command;
   const std::string_view program = take_program(rest);
   if (program == "ssh") return host_of_ssh(rest);
-  const bool own = program.starts_with("python") || contains(local_programs, program) ||
-                   (contains(file_printers, program) && names_local_file(rest));
+  const bool own =
+      is_local(program) || (contains(file_printers, program) && names_local_file(rest));
   return own ? prompt.host : std::string_view();
 }
 

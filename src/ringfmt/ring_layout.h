@@ -219,4 +219,20 @@ static_assert((operations_max & (operations_max - 1)) == 0 && operations_max <= 
 #endif
 static_assert(sizeof(void*) == 8);
 
+/// What says of a file how it is laid out: all but the magic, which says that the rest is there.
+inline void write_geometry(Header& header) {
+  header.version = ring_version;
+  header.byte_order = ring_byte_order;
+  header.file_bytes = ring_bytes;
+  header.header_bytes = sizeof(Header);
+  header.anchor_bytes = sizeof(Anchor);
+  header.communicator_bytes = sizeof(Communicator);
+  header.operation_bytes = sizeof(Operation);
+  header.peer_bytes = sizeof(Peer);
+  header.anchor_count = anchors_max;
+  header.communicator_count = communicators_max;
+  header.operation_count = operations_max;
+  header.peer_count = peers_max;
+}
+
 }  // namespace faultline::ringfmt

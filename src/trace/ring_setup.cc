@@ -43,21 +43,6 @@ ProcessState* make_state() {
   return none;  // that of the thread that was faster
 }
 
-void fill_geometry(ringfmt::Header& header) {
-  header.version = ringfmt::ring_version;
-  header.byte_order = ringfmt::ring_byte_order;
-  header.file_bytes = ringfmt::ring_bytes;
-  header.header_bytes = sizeof(ringfmt::Header);
-  header.anchor_bytes = sizeof(ringfmt::Anchor);
-  header.communicator_bytes = sizeof(ringfmt::Communicator);
-  header.operation_bytes = sizeof(ringfmt::Operation);
-  header.peer_bytes = sizeof(ringfmt::Peer);
-  header.anchor_count = ringfmt::anchors_max;
-  header.communicator_count = ringfmt::communicators_max;
-  header.operation_count = ringfmt::operations_max;
-  header.peer_count = ringfmt::peers_max;
-}
-
 /// Memory is taken for all of it now: a page that was not there would end the process when it is
 /// written to.
 ringfmt::Ring* map_file(int file, StartError& error) {
@@ -101,7 +86,7 @@ StartError make_ring(ProcessState& state, const char* library) {
   const char* wanted = ::getenv("FAULTLINE_TRACE");
   if (wanted != nullptr && ::strcmp(wanted, "off") == 0) return StartError::switched_off;
   ringfmt::Header header{};
-  fill_geometry(header);
+  ringfmt::write_geometry(header);
   bool whole = fill_identity(header);
   whole = copy_text(header.library, library) && whole;
   Writer& writer = state.writer;
