@@ -1,8 +1,9 @@
-// How a node's name is formed: machines of one site are numbered.
+// How a node's name is formed: machines of one site are numbered, and have a domain or not.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace faultline {
 
@@ -15,6 +16,13 @@ inline std::string name_pattern(std::string_view node) {
     if (digit && !pattern.ends_with('#')) pattern += '#';
   }
   return pattern;
+}
+
+/// The kernel of "cn-0331.example" may be known to the scheduler as "cn-0331".
+inline bool same_machine(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return a == b ||
+         (b.starts_with(a) && b[a.size()] == '.' && a.find('.') == std::string_view::npos);
 }
 
 }  // namespace faultline

@@ -7,6 +7,7 @@
 #include "base/contains.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
+#include "detect/node_pattern.h"
 #include "detect/place_words.h"
 
 namespace faultline {
@@ -18,6 +19,12 @@ constexpr std::string_view reports = "gpu_health";
 bool may_be_the_gpu(const Verdict& verdict) {
   static constexpr std::array causes = {cause_id::launch_failure, cause_id::gpu_unavailable};
   return verdict.rule == "first_error" && contains(causes, std::string_view(verdict.cause));
+}
+
+/// A card that met an error may keep the memory of the processes which died of it, until it is
+/// reset.
+bool lacked_memory(const Verdict& verdict) {
+  return verdict.rule == "first_error" && verdict.cause == cause_id::gpu_out_of_memory;
 }
 
 bool says_gpu_is_broken(const Verdict& verdict, const Catalog& catalog) {
@@ -35,8 +42,25 @@ bool counts_errors(const Verdict& report) {
 }
 
 bool is_run_on(const Verdict& card, const Verdict& failure, const std::vector<std::string>& nodes) {
-  if (!failure.subject.node.empty()) return failure.subject.node == card.subject.node;
-  return nodes.size() == 1 && nodes.front() == card.subject.node;
+  const std::string& node = card.subject.node;
+  if (!failure.subject.node.empty()) return same_machine(failure.subject.node, node);
+  return !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const std::string& name) {
+    return same_machine(name, node);
+  });
+}
+
+/// A table of much later counts what came later, too.
+constexpr Duration looked_after_failure_max = std::chrono::hours{1};
+
+bool is_card_of_rank(const Verdict& card, const Verdict& failure, const RunPlace& run) {
+  if (failure.subject.kind != SubjectKind::rank ||
+      card.since > failure.since + looked_after_failure_max)
+    return false;
+  return std::any_of(run.events.begin(), run.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::rank_started && event.subject.rank == failure.subject.rank &&
+           same_machine(event.subject.node, card.subject.node) &&
+           event.field("gpus") == card.subject.part;
+  });
 }
 
 /// The card of both words: what the job said, and where.
@@ -65,27 +89,62 @@ void accuse(Verdict& card, const Verdict& failure, const Catalog& catalog) {
   card.missing = {kernel_log_words(card.subject.node)};
 }
 
+/// The job's words name no hardware; the card's counter does, and it is the card they are about.
+void blame_for_memory(Verdict& card, const Verdict& failure) {
+  card.confidence = confidence::likely;
+  card.attempt = failure.attempt;
+  card.consequences.insert(card.consequences.end(), failure.evidence.begin(),
+                           failure.evidence.end());
+  card.explanation +=
+      " The rank on this card ran out of GPU memory: after such an error a card may keep what dead "
+      "processes had, until it is reset.";
+  card.missing = {kernel_log_words(card.subject.node)};
+}
+
+/// Which of a report's cards could be what the run failed of.
+enum class Wanted { none, named, gone, short_of_memory };
+
+Wanted wanted_for(const Verdict& failure, const Catalog& catalog) {
+  if (says_gpu_is_broken(failure, catalog)) return Wanted::named;
+  if (may_be_the_gpu(failure)) return Wanted::gone;
+  return lacked_memory(failure) ? Wanted::short_of_memory : Wanted::none;
+}
+
+bool fits(const Verdict& report, Wanted wanted, const Verdict& failure, const RunPlace& run) {
+  switch (wanted) {
+    case Wanted::none: return false;
+    case Wanted::named: return counts_errors(report) || report.cause == failure.cause;
+    case Wanted::gone: return is_gone(report);
+    case Wanted::short_of_memory:
+      return counts_errors(report) && is_card_of_rank(report, failure, run);
+  }
+  return false;
+}
+
 }  // namespace
 
-void put_card_beside_job(std::vector<Verdict>& verdicts, const std::vector<std::string>& nodes,
-                         Instant start, const Catalog& catalog) {
+void put_card_beside_job(std::vector<Verdict>& verdicts, const RunPlace& run,
+                         const Catalog& catalog) {
   if (verdicts.empty()) return;
   Verdict& failure = verdicts.front();
-  const bool names_hardware = says_gpu_is_broken(failure, catalog);
-  if (!names_hardware && !may_be_the_gpu(failure)) return;
+  const Wanted wanted = wanted_for(failure, catalog);
+  if (wanted == Wanted::none) return;
   std::set<Subject> cards;
   auto found = verdicts.end();
   for (auto report = verdicts.begin() + 1; report != verdicts.end(); ++report) {
-    const bool fits = names_hardware ? counts_errors(*report) || report->cause == failure.cause
-                                     : is_gone(*report);
-    if (report->detector != reports || !fits || report->since < start) continue;
-    if (!is_run_on(*report, failure, nodes)) continue;
+    if (report->detector != reports || !fits(*report, wanted, failure, run) ||
+        report->since < run.start || !is_run_on(*report, failure, run.nodes))
+      continue;
     cards.insert(report->subject);
     if (found == verdicts.end()) found = report;
   }
   if (cards.size() != 1) return;
-  if (names_hardware) return name_card(failure, *found, catalog);
-  accuse(*found, failure, catalog);
+  if (wanted == Wanted::named) return name_card(failure, *found, catalog);
+  if (wanted == Wanted::gone) {
+    accuse(*found, failure, catalog);
+  } else {
+    blame_for_memory(*found, failure);
+  }
   std::rotate(verdicts.begin(), found, found + 1);
 }
 

@@ -309,6 +309,19 @@ std::string also_text(const Verdict& verdict, const Catalog& catalog) {
          " (" + verdict.cause + ", " + std::string(to_text(verdict.status)) + ")";
 }
 
+/// A report that names no machine, beside a run of which several are known, may be of any of them.
+void ask_whose_report(Diagnosis& diagnosis, const Verdict& verdict, const Replay& replay,
+                      const Catalog& catalog) {
+  if (verdict.detector != "gpu_health" || verdict.subject.node != unnamed_node) return;
+  const auto told =
+      std::find_if(replay.events.begin(), replay.events.end(),
+                   [&](const Event& event) { return contains(verdict.evidence, event.id); });
+  const Cause* cause = catalog.cause(verdict.cause);
+  if (told == replay.events.end() || cause == nullptr) return;
+  diagnosis.missing.push_back("which machine " + told->raw.path + " is of: it names none (" +
+                              cause->summary + ": GPU " + verdict.subject.part + ")");
+}
+
 /// The node's kernel began anew after the last line that the verdict rests on.
 bool rebooted_since(const Verdict& verdict, const Replay& replay) {
   const auto is_evidence = [&](const Event& event) {
@@ -394,7 +407,7 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
   });
   put_health_check_first(verdicts, replay);
   put_fault_before_cancel(verdicts, replay);
-  put_card_beside_job(verdicts, only_nodes(replay), told_start(replay), catalog);
+  put_card_beside_job(verdicts, {only_nodes(replay), told_start(replay), replay.events}, catalog);
   if (verdicts.empty() && !says_done(replay)) {
     const WarningsOf which = tells_of_job(replay) ? WarningsOf::settings : WarningsOf::all;
     if (auto warning = worst_warning(replay, catalog, which))
@@ -408,6 +421,7 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
   add_timeline(diagnosis, verdicts.front(), replay, lines, catalog);
   add_other_nodes(diagnosis, verdicts.front(), replay, manager, catalog);
   for (const Verdict& verdict : verdicts) {
+    if (verdict.id != verdicts.front().id) ask_whose_report(diagnosis, verdict, replay, catalog);
     const bool same = verdict.id == verdicts.front().id || verdict.cause == diagnosis.cause;
     if (!same && diagnosis.also_seen.size() < also_seen_max)
       diagnosis.also_seen.push_back(also_text(verdict, catalog));

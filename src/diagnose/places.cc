@@ -85,6 +85,16 @@ bool of_unnamed_machine(const Event& event) {
   return of_machine && event.subject.node == unnamed_node;
 }
 
+/// `bare_name` as the machine's own kernel or driver has it, who may call it by its full name: a
+/// card that has two names for its machine is two cards.
+std::string as_told_by_machine(const std::string& bare_name, const Gathered& gathered) {
+  for (const Event& event : gathered.events) {
+    const bool own = event.source == EventSource::kernel_log || event.source == EventSource::nvml;
+    if (own && bare(event.subject.node) == bare_name) return event.subject.node;
+  }
+  return bare_name;
+}
+
 }  // namespace
 
 void settle_places(Gathered& gathered) {
@@ -96,11 +106,12 @@ void settle_places(Gathered& gathered) {
       rename(event, folder->second, std::string(unnamed_node));
   }
   if (told.size() != 1 || may_be_of_several(gathered)) return;
+  const std::string machine = as_told_by_machine(*told.begin(), gathered);
   for (Event& event : gathered.events) {
     if (!of_unnamed_machine(event)) continue;
-    if (event.subject.kind == SubjectKind::cluster) event.subject = Subject::of_node(*told.begin());
-    event.subject.node = *told.begin();
-    event.reporter = *told.begin();
+    if (event.subject.kind == SubjectKind::cluster) event.subject = Subject::of_node(machine);
+    event.subject.node = machine;
+    event.reporter = machine;
   }
 }
 
