@@ -7,7 +7,6 @@
 #include "base/contains.h"
 #include "detect/cause_ids.h"
 #include "detect/confidence.h"
-#include "detect/node_pattern.h"
 #include "detect/place_words.h"
 
 namespace faultline {
@@ -41,26 +40,9 @@ bool counts_errors(const Verdict& report) {
   return report.cause == cause_id::ecc_uncorrectable || report.cause == cause_id::row_remap_failed;
 }
 
-bool is_run_on(const Verdict& card, const Verdict& failure, const std::vector<std::string>& nodes) {
-  const std::string& node = card.subject.node;
-  if (!failure.subject.node.empty()) return same_machine(failure.subject.node, node);
-  return !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const std::string& name) {
-    return same_machine(name, node);
-  });
-}
-
-/// A table of much later counts what came later, too.
-constexpr Duration looked_after_failure_max = std::chrono::hours{1};
-
 bool is_card_of_rank(const Verdict& card, const Verdict& failure, const RunPlace& run) {
-  if (failure.subject.kind != SubjectKind::rank ||
-      card.since > failure.since + looked_after_failure_max)
-    return false;
-  return std::any_of(run.events.begin(), run.events.end(), [&](const Event& event) {
-    return event.kind == EventKind::rank_started && event.subject.rank == failure.subject.rank &&
-           same_machine(event.subject.node, card.subject.node) &&
-           event.field("gpus") == card.subject.part;
-  });
+  return card.since <= failure.since + looked_after_failure_max &&
+         run.is_on_card(card.subject, failure);
 }
 
 /// The card of both words: what the job said, and where.
@@ -133,7 +115,7 @@ void put_card_beside_job(std::vector<Verdict>& verdicts, const RunPlace& run,
   auto found = verdicts.end();
   for (auto report = verdicts.begin() + 1; report != verdicts.end(); ++report) {
     if (report->detector != reports || !fits(*report, wanted, failure, run) ||
-        report->since < run.start || !is_run_on(*report, failure, run.nodes))
+        report->since < run.start || !run.is_on(report->subject.node, failure))
       continue;
     cards.insert(report->subject);
     if (found == verdicts.end()) found = report;

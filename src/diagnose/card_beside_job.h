@@ -3,21 +3,13 @@
 // be told without the other.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "catalog/catalog.h"
-#include "model/event.h"
+#include "diagnose/run_place.h"
 #include "model/verdict.h"
 
 namespace faultline {
-
-/// What is known of one run beside its verdicts.
-struct RunPlace {
-  std::vector<std::string> nodes;    // on which it ran
-  Instant start;                     // its first time that anybody gives
-  const std::vector<Event>& events;  // they say on which card a rank ran
-};
 
 /// `verdicts`, the best first, are those of the run. Where its own failure may be that of a GPU and
 /// reports show exactly one card on its only node that explains it, the card comes first, or

@@ -14,6 +14,7 @@
 #include "detect/verdict_book.h"
 #include "diagnose/advice.h"
 #include "diagnose/card_beside_job.h"
+#include "diagnose/card_in_use.h"
 #include "diagnose/runs.h"
 #include "diagnose/traceback_frames.h"
 #include "diagnose/warnings.h"
@@ -407,7 +408,9 @@ Diagnosis conclude(const Catalog& catalog, const Replay& replay, const LineNumbe
   });
   put_health_check_first(verdicts, replay);
   put_fault_before_cancel(verdicts, replay);
-  put_card_beside_job(verdicts, {only_nodes(replay), told_start(replay), replay.events}, catalog);
+  const RunPlace place{only_nodes(replay), told_start(replay), replay.events};
+  put_card_beside_job(verdicts, place, catalog);
+  name_holder_of_card(verdicts, place);
   if (verdicts.empty() && !says_done(replay)) {
     const WarningsOf which = tells_of_job(replay) ? WarningsOf::settings : WarningsOf::all;
     if (auto warning = worst_warning(replay, catalog, which))

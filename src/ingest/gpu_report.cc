@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t gpus_max = 64;  // per report; far above what a machine holds
 constexpr std::size_t why_bytes_max = 200;
+constexpr std::uint64_t unreadable_min = 4;
 constexpr std::uint32_t domain_max = 0xffff;
 constexpr std::string_view unknown_node = "unknown";
 
@@ -77,6 +78,7 @@ void GpuReport::begin_report() {
   index_ = 0;
   at_ = {};
   attached_.clear();
+  ended_.clear();
 }
 
 void GpuReport::set_time(std::string_view text) {
@@ -101,6 +103,7 @@ void GpuReport::begin_gpu(std::string_view pci_address, const Place& place) {
   }
   gpu_ = std::make_unique<Gpu>();
   gpu_->address = canonical_pci(pci_address);
+  gpu_->held.address = gpu_->address;
   gpu_->begins = raw(place);
 }
 
@@ -113,6 +116,7 @@ void GpuReport::read(std::string_view section, std::string_view key, std::string
     if (gpu_->worst.text.empty()) gpu_->worst = raw(place);
     return;
   }
+  if (value != "N/A") ++gpu_->readable;
   if (section.empty()) {
     read_identity(key, value);
     read_state(key, value, place);
@@ -127,6 +131,8 @@ void GpuReport::read(std::string_view section, std::string_view key, std::string
     read_throttle(key, value, place);
   } else if (section == "temperature") {
     read_temperature(key, value);
+  } else if (section == "fb_memory_usage" || in_section(section, "processes")) {
+    read_memory(section, key, value, place);
   }
 }
 
@@ -142,6 +148,38 @@ void GpuReport::read_state(std::string_view key, std::string_view value, const P
     const auto action = recovery_action(value);
     if (action && *action > 0) bad("recovery_action", std::to_string(*action), place);
   }
+  if (key == "compute_mode") {
+    gpu_->held.mode = exclusive_mode(value);
+    if (!gpu_->held.mode.empty()) bad(std::string(compute_mode_field), gpu_->held.mode, place);
+  }
+}
+
+/// How much there is, and who has how much of it.
+void GpuReport::read_memory(std::string_view section, std::string_view key, std::string_view value,
+                            const Place& place) {
+  if (section == "fb_memory_usage") {
+    if (key == "total") gpu_->held.memory_mib = number_in(value).value_or(0);
+    return;
+  }
+  if (key == "process_id" || key == "pid") gpu_->holder_pid = printable(value, 20);
+  if (key == "name" || key == "process_name") gpu_->holder_name = printable(value, 96);
+  if (key == "used_gpu_memory" || key == "used_memory")
+    tell_holder(gpu_->held, {gpu_->holder_pid, gpu_->holder_name, number_in(value).value_or(0)},
+                place);
+}
+
+void GpuReport::holder(std::size_t index, const GpuHolder& holder, const Place& place) {
+  if (index < ended_.size()) tell_holder(ended_[index], holder, place);
+}
+
+void GpuReport::tell_holder(const HeldGpu& held, const GpuHolder& holder, const Place& place) {
+  Fields fields = held.told_of(holder);
+  if (fields.empty()) return;
+  Gpu card;
+  card.address = held.address;
+  Event sample = make(EventKind::gpu_sample, card, raw(place));
+  sample.fields = std::move(fields);
+  give(std::move(sample));
 }
 
 /// Volta and before: "Double Bit" with a total; Turing and after: SRAM and DRAM, on Hopper with the
@@ -226,8 +264,12 @@ void GpuReport::end_gpu() {
     give(std::move(identity));
   }
   ++index_;
+  ended_.push_back(gpu.held);
   Fields fields = gpu.fields;
   if (gpu.lost) fields["lost"] = "1";
+  // A reading that fails for a moment is common; a card of which most fail does not answer.
+  if (!gpu.lost && gpu.unreadable >= unreadable_min && gpu.unreadable > gpu.readable)
+    fields["missing"] = "1";
   if (gpu.unreadable > 0) fields["unreadable"] = std::to_string(gpu.unreadable);
   if (fields.empty()) return;
   // What holds one card down may hold them all.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/counters.h"
+#include "ingest/gpu_processes.h"
 #include "ingest/log_decoder.h"
 #include "model/event.h"
 
@@ -47,6 +48,8 @@ class GpuReport {
   void read(std::string_view section, std::string_view key, std::string_view value,
             const Place& place);
   void end_gpu();
+  /// A process of the GPU that the report counts as number `index` of those before.
+  void holder(std::size_t index, const GpuHolder& holder, const Place& place);
   /// A GPU that cannot be asked: "GPU is lost", "Unknown Error".
   void unreachable(std::string_view pci_address, std::string_view why, const Place& place);
 
@@ -63,8 +66,11 @@ class GpuReport {
     std::string throttle;
     bool lost = false;
     std::uint64_t unreadable = 0;
-    Fields fields;         // what is bad
-    Fields circumstances;  // told with it
+    std::uint64_t readable = 0;
+    HeldGpu held;
+    std::string holder_pid, holder_name;  // of the process that is being read
+    Fields fields;                        // what is bad
+    Fields circumstances;                 // told with it
     RawLine begins;
     RawLine worst;  // where the first bad reading stands
   };
@@ -75,7 +81,10 @@ class GpuReport {
   void read_retired_pages(std::string_view key, std::string_view value, const Place& place);
   void read_throttle(std::string_view key, std::string_view value, const Place& place);
   void read_temperature(std::string_view key, std::string_view value);
+  void read_memory(std::string_view section, std::string_view key, std::string_view value,
+                   const Place& place);
   void read_state(std::string_view key, std::string_view value, const Place& place);
+  void tell_holder(const HeldGpu& held, const GpuHolder& holder, const Place& place);
   void bad(std::string name, std::string value, const Place& place);
   [[nodiscard]] RawLine raw(const Place& place) const;
   [[nodiscard]] Event make(EventKind kind, const Gpu& gpu, RawLine where) const;
@@ -87,6 +96,7 @@ class GpuReport {
   std::string attached_;      // "" if the report does not say
   std::unique_ptr<Gpu> gpu_;  // that was begun and not ended
   std::size_t index_ = 0;
+  std::vector<HeldGpu> ended_;  // of this report, in its order
   std::vector<Event> events_;
 };
 

@@ -10,6 +10,8 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t levels_max = 16;
+constexpr std::size_t cells_of_card = 5;  // with what stands before the first and behind the last
+constexpr std::string_view unread = "ERR!";
 constexpr std::string_view gpu_head = "GPU ";
 constexpr std::string_view no_handle = "Unable to determine the device handle for ";
 
@@ -76,15 +78,37 @@ bool NvidiaSmiTextDecoder::take_table_row(std::string_view text, const GpuReport
   if (!text.starts_with('|')) return false;
   in_gpu_ = false;
   const auto cells = split(text, '|');  // one before the first and one after the last bar
-  const std::string_view address = cells.size() == 5 ? first_word(trim(cells[2])) : "";
+  const std::string_view address = cells.size() == cells_of_card ? first_word(trim(cells[2])) : "";
   if (address.find(':') != std::string_view::npos && address.find('.') != std::string_view::npos) {
     report_.begin_gpu(address, place);
     in_table_ = true;
     report_.read("ecc_errors/volatile", "total_uncorrectable", trim(cells[3]), place);
-  } else if (in_table_ && text.find("ERR!") != std::string_view::npos) {
-    report_.read("table", "row", "ERR!", place);
+  } else if (in_table_) {
+    take_readings(cells, place);
+  } else if (const auto row = gpu_holder_row(cells.size() == 3 ? cells[1] : "")) {
+    report_.holder(row->index, row->holder, place);
   }
   return true;
+}
+
+/// "| N/A   34C    P0   112W / 700W |   1MiB /  81559MiB |      0%      Default |"; power and fan
+/// may fail to be read of a card that is well, its memory not.
+void NvidiaSmiTextDecoder::take_readings(const std::vector<std::string_view>& cells,
+                                         const GpuReport::Place& place) {
+  if (place.text.find(unread) != std::string_view::npos)
+    report_.read("table", "row", unread, place);
+  if (cells.size() != cells_of_card) return;
+  const std::string_view memory = trim(cells[2]), usage = trim(cells[3]);
+  if (memory.find("MiB") == std::string_view::npos && !memory.empty()) {
+    report_.read("table", "memory", memory, place);  // "GPU is lost", "Unknown Error"
+    for (const std::string_view word : split(place.text, ' ')) {
+      if (word.ends_with(unread)) report_.read("table", "reading", unread, place);
+    }
+  }
+  if (const auto slash = memory.find('/'); slash != std::string_view::npos)
+    report_.read("fb_memory_usage", "total", trim(memory.substr(slash + 1)), place);
+  if (const auto gap = usage.find("  "); gap != std::string_view::npos)
+    report_.read("", "compute_mode", trim(usage.substr(gap)), place);
 }
 
 /// "Unable to determine the device handle for GPU 0000:CB:00.0: Unknown Error"; with and without

@@ -1,7 +1,7 @@
 // `nvidia-smi -q` -> events. Its lines are "key : value", and sections by their indentation;
 // drivers from 470 to 590 differ in names and sections (gpu_report.h), not in that. Of the table
 // that `nvidia-smi` alone prints, the addresses, the uncorrectable errors since the driver was
-// loaded and "ERR!" are read.
+// loaded, the memory, the compute mode, the processes and what could not be read.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ class NvidiaSmiTextDecoder {
   };
   void take_line(const Line& line);
   bool take_table_row(std::string_view text, const GpuReport::Place& place);
+  void take_readings(const std::vector<std::string_view>& cells, const GpuReport::Place& place);
   bool take_unreachable(std::string_view text, const GpuReport::Place& place);
   [[nodiscard]] std::string section() const;
 
