@@ -268,7 +268,7 @@ Subject place_of(const JobLine& line, const FailureCase& failure) {
 }
 
 std::string place_text(const JobLine& line) {
-  const std::string where = line.node.empty() ? "" : " on " + line.node;
+  const std::string where = line.node.empty() ? "" : " on " + node_words(line.node);
   if (line.rank >= 0) return "rank " + std::to_string(line.rank) + where;
   const std::string_view local_rank = line.fact->event.field("local_rank");
   if (!local_rank.empty())

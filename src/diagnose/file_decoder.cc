@@ -23,6 +23,7 @@
 #include "ingest/nvidia_bug_report.h"
 #include "ingest/nvidia_smi_text.h"
 #include "ingest/nvidia_smi_xml.h"
+#include "ingest/nvlink_state.h"
 #include "ingest/scontrol_show.h"
 #include "ingest/sinfo_reasons.h"
 #include "ingest/slurm_accounting.h"
@@ -251,6 +252,8 @@ std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile
       return stream(NvidiaBugReportDecoder(databases.of(EventSource::kernel_log), node, counters,
                                            file_limits),
                     now);
+    case ContentKind::nvlink_state:
+      return stream(NvlinkStateDecoder(databases.of_system(), node, counters, file_limits), now);
     case ContentKind::ib_state:
       return document(decode_ib_state(databases.of_system(), now), node, counters);
     case ContentKind::bmc_events:

@@ -78,6 +78,14 @@ bool is_nvidia_smi_text(const ContentLines& lines) {
                                           "Attached GPUs", "GPU "}) >= 2;
 }
 
+/// `nvidia-smi nvlink -s` or `-e`: a card, then its links; `nvidia-smi -L` has the cards alone.
+bool is_nvlink_state(const ContentLines& lines) {
+  const auto top = first(lines, 4);
+  return any_starts(top, {"GPU "}) && count_starting(top, {"Link "}) > 0 &&
+         has_word(top, "(UUID: GPU-") &&
+         count_starting(lines, {"GPU ", "Link "}) + 2 >= lines.size();
+}
+
 /// ibstat, ibstatus, ibv_devinfo: one of their headings, then nothing but their fields.
 bool is_port_list(const ContentLines& lines) {
   if (!any_starts(first(lines, 3), {"CA '", "Infiniband device '", "hca_id:"})) return false;
@@ -248,6 +256,7 @@ std::optional<ContentKind> headed_kind(const ContentLines& lines) {
   if (is_nvidia_bug_report(lines)) return ContentKind::nvidia_bug_report;
   if (is_nvidia_smi_xml(lines)) return ContentKind::nvidia_smi_xml;
   if (is_nvidia_smi_text(lines)) return ContentKind::nvidia_smi_text;
+  if (is_nvlink_state(lines)) return ContentKind::nvlink_state;
   if (is_port_list(lines) || is_ib_report(lines)) return ContentKind::ib_state;
   if (is_bmc_events(lines)) return ContentKind::bmc_events;
   if (is_nccl_ras(lines)) return ContentKind::nccl_ras_text;

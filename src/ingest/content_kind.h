@@ -23,6 +23,7 @@ enum class ContentKind {
   dmesg_json,
   nvidia_smi_text,
   nvidia_smi_xml,
+  nvlink_state,
   nvidia_bug_report,
   ib_state,
   bmc_events,
@@ -42,8 +43,8 @@ enum class ContentKind {
 };
 FAULTLINE_ENUM_NAMES(ContentKind, "empty", "binary", "program", "job_log", "kernel_log",
                      "scheduler_log", "journal_json", "journal_export", "dmesg_json",
-                     "nvidia_smi_text", "nvidia_smi_xml", "nvidia_bug_report", "ib_state",
-                     "bmc_events", "flight_recorder_pickle", "flight_recorder_json",
+                     "nvidia_smi_text", "nvidia_smi_xml", "nvlink_state", "nvidia_bug_report",
+                     "ib_state", "bmc_events", "flight_recorder_pickle", "flight_recorder_json",
                      "nccl_inspector", "nccl_ras_json", "nccl_ras_text", "sacct_parsable",
                      "sacct_json", "slurm_nodes_json", "scontrol_show", "sinfo_reasons",
                      "kubernetes_json", "kubernetes_yaml", "kubernetes_text");

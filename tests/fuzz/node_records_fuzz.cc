@@ -11,6 +11,7 @@
 #include "ingest/nvidia_bug_report.h"
 #include "ingest/nvidia_smi_text.h"
 #include "ingest/nvidia_smi_xml.h"
+#include "ingest/nvlink_state.h"
 #include "tests/fuzz/record_check.h"
 
 namespace {
@@ -56,6 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case '3': run(IbStateDecoder(databases, origin, counters), bytes, chunk); break;
     case '4': run(NvidiaBugReportDecoder(databases.kernel, origin, counters), bytes, chunk); break;
     case '5': run(SmiText{NvidiaSmiTextDecoder(origin, counters)}, bytes, chunk); break;
+    case '8': run(NvlinkStateDecoder(databases, origin, counters), bytes, chunk); break;
     case '7': run(BmcEventDecoder(databases, origin, counters), bytes, chunk); break;
     default: check_events(decode_nvidia_smi_xml(bytes, origin, counters), bytes.size());
   }
