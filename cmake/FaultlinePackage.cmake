@@ -6,9 +6,10 @@ set(packaging "${CMAKE_SOURCE_DIR}/packaging")
 if(TARGET faultline)
   install(TARGETS faultline RUNTIME DESTINATION bin)
 endif()
-if(TARGET faultline_trace_shared)
-  # In a folder of its own: it is named by whoever loads it, and nothing links it.
-  install(TARGETS faultline_trace_shared LIBRARY DESTINATION lib/faultline)
+get_property(loadables GLOBAL PROPERTY FAULTLINE_LOADABLES)
+if(loadables)
+  # In a folder of their own: they are named by whoever loads them, and nothing links them.
+  install(TARGETS ${loadables} LIBRARY DESTINATION lib/faultline)
   install(FILES "${CMAKE_SOURCE_DIR}/src/trace/faultline_trace.h" DESTINATION include)
 endif()
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/catalog/" DESTINATION share/faultline/catalog

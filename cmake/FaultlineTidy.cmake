@@ -19,10 +19,11 @@ add_custom_target(tidy_includes ALL DEPENDS "${stamp}")
 if(NOT FAULTLINE_FUZZ)
   add_test(NAME tidy COMMAND "${FAULTLINE_PYTHON}" "${FAULTLINE_TIDY}")
   add_test(NAME tidy_self_test COMMAND "${FAULTLINE_PYTHON}" "${FAULTLINE_TIDY}" --self-test)
-  if(TARGET faultline_trace_shared)
-    add_test(NAME tidy_library COMMAND "${FAULTLINE_PYTHON}" "${FAULTLINE_TIDY}" --library
-      $<TARGET_FILE:faultline_trace_shared>)
-  endif()
+  get_property(loadables GLOBAL PROPERTY FAULTLINE_LOADABLES)
+  foreach(loadable IN LISTS loadables)
+    add_test(NAME tidy_library.${loadable} COMMAND "${FAULTLINE_PYTHON}" "${FAULTLINE_TIDY}" --library
+      $<TARGET_FILE:${loadable}>)
+  endforeach()
   # ./dev runs tidy by itself to count its rules, and leaves this one out by its label.
   set_tests_properties(tidy PROPERTIES LABELS tidy)
 endif()

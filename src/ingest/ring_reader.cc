@@ -190,8 +190,10 @@ class SnapshotMaker {
     to.count = from.count;
     to.user_tag = from.user_tag;
     to.peer = number(from.peer);
-    to.channels = std::min<unsigned>(from.channel_count, channels_max);
-    if (to.channels != from.channel_count) count("wild_numbers");
+    if (from.channel_count != channels_unknown) {
+      to.channels = std::min<unsigned>(from.channel_count, channels_max);
+      if (to.channels != from.channel_count) count("wild_numbers");
+    }
     to.captured = (from.flags & operation_captured) != 0;
     to.blocking = (from.flags & operation_blocking) != 0;
     to.started = see(from.started_ticks);

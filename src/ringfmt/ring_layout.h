@@ -59,7 +59,11 @@ struct Header {
   char unused_1[32];
   std::uint64_t drops[drop_kinds];
   std::uint64_t anchors_written;  // changes; the n-th lies in anchor_slot(n)
-  char unused_2[3576];
+  char unused_2[56];
+  // Another process may write this one: of so many operations to come the transfers are recorded
+  // step by step; counted down by whoever starts them.
+  std::uint32_t steps_wanted;
+  char unused_3[3516];
 };
 static_assert(sizeof(Header) == 4096);
 static_assert(offsetof(Header, file_bytes) == 16);
@@ -74,6 +78,7 @@ static_assert(offsetof(Header, gpu_address) == 312);
 static_assert(offsetof(Header, gpu_uuid) == 336);
 static_assert(offsetof(Header, library) == 384);
 static_assert(offsetof(Header, drops) == 448);
+static_assert(offsetof(Header, steps_wanted) == 576);
 
 /// The clocks of one moment. The GPU's is zero where nobody asked it.
 struct Anchor {
@@ -135,7 +140,7 @@ struct alignas(64) OperationStart {
   std::uint8_t data_type;      // DataType
   std::uint8_t algorithm;      // Algorithm
   std::uint8_t protocol;       // Protocol
-  std::uint8_t channel_count;  // 0: its end is told, not counted
+  std::uint8_t channel_count;  // 0: its end is told, not counted; or channels_unknown
   std::uint8_t flags;
   std::uint16_t unused;
 };
@@ -211,7 +216,7 @@ static_assert(offsetof(Ring, communicators) == communicators_offset &&
 static_assert(offsetof(Ring, peers) == peers_offset && peers_offset == 40960);
 static_assert(offsetof(Ring, operations) == operations_offset && operations_offset == 172032);
 static_assert(sizeof(Ring) == ring_bytes && ring_bytes == 2269184);
-static_assert(communicators_max <= 256, "a handle and a peer's key have eight bits for it");
+static_assert(communicators_max <= 128, "a handle has seven bits for it, a peer's key eight");
 static_assert((operations_max & (operations_max - 1)) == 0 && operations_max <= 128);
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

@@ -20,6 +20,8 @@ inline constexpr std::uint32_t peers_max = 512;
 inline constexpr std::uint32_t peer_probes_max = 32;
 // NCCL's own limit; also the width of a mask.
 inline constexpr std::uint32_t channels_max = 64;
+// Of an operation that does not know how many it has: over when all that started have stopped.
+inline constexpr std::uint8_t channels_unknown = 127;
 // The first is kept for good, the others are the newest: at one a second the last minute.
 inline constexpr std::uint32_t anchors_max = 64;
 inline constexpr std::uint64_t anchor_interval_ns = 1'000'000'000;
@@ -33,8 +35,9 @@ inline constexpr std::uint32_t gpu_uuid_bytes = 48;
 inline constexpr std::uint32_t library_bytes = 32;
 inline constexpr std::uint32_t communicator_name_bytes = 64;
 
-// The generation of an operation's slot, as a handle carries it; it wraps after 4e12 operations.
-inline constexpr std::uint32_t generation_bits = 42;
+// The generation of an operation's slot, as a handle carries it: a communicator has 2e12 operations
+// before one wraps.
+inline constexpr std::uint32_t generation_bits = 34;
 inline constexpr std::uint64_t generation_mask = (std::uint64_t{1} << generation_bits) - 1;
 
 // Of a folder: files of dead processes that are left for the agent, and files of anybody.

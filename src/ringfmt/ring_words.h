@@ -76,8 +76,13 @@ inline constexpr const char* algorithm_words[] = {"unknown",        "ring",     
 enum class Protocol : std::uint8_t { unknown, ll, ll128, simple, other };
 inline constexpr const char* protocol_words[] = {"unknown", "ll", "ll128", "simple", "other"};
 
-enum class Outcome : std::uint8_t { done, failed, abandoned };
-inline constexpr const char* outcome_words[] = {"done", "failed", "abandoned"};
+enum class Outcome : std::uint8_t {
+  done,
+  failed,
+  abandoned,
+  launched,  // handed to the GPU; the library does not say when it ends
+};
+inline constexpr const char* outcome_words[] = {"done", "failed", "abandoned", "launched"};
 
 /// What a transfer to or from a peer waits for.
 enum class WaitKind : std::uint32_t {

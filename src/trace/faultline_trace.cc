@@ -16,7 +16,8 @@ using namespace faultline::trace;
 static_assert(static_cast<int>(StartError::system) == FAULTLINE_REFUSED);
 static_assert(static_cast<int>(ringfmt::WaitKind::receive_gpu) == FAULTLINE_RECEIVE_GPU);
 static_assert(static_cast<int>(Transfer::receive_finished) == FAULTLINE_RECEIVE_FINISHED);
-static_assert(static_cast<int>(ringfmt::Outcome::abandoned) == FAULTLINE_ABANDONED);
+static_assert(static_cast<int>(ringfmt::Outcome::launched) == FAULTLINE_LAUNCHED);
+static_assert(ringfmt::channels_unknown == FAULTLINE_CHANNELS_UNKNOWN);
 static_assert(ringfmt::communicator_shared == FAULTLINE_SHARED);
 
 constexpr std::uint32_t communicator_facts_bytes = sizeof(faultline_communicator_facts);
@@ -123,7 +124,7 @@ void faultline_channel_stop(faultline_operation operation, uint32_t channel, uin
 void faultline_operation_finish(faultline_operation operation, int outcome) {
   Writer* writer = process_writer();
   if (writer == nullptr) return;
-  if (outcome < FAULTLINE_DONE || outcome > FAULTLINE_ABANDONED) return bad_call(*writer);
+  if (outcome < FAULTLINE_DONE || outcome > FAULTLINE_LAUNCHED) return bad_call(*writer);
   finish_operation(*writer, operation, static_cast<ringfmt::Outcome>(outcome));
 }
 

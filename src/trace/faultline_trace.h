@@ -55,7 +55,13 @@ enum {
 };
 enum { FAULTLINE_SHARED = 1 };                           /* of a communicator */
 enum { FAULTLINE_CAPTURED = 1, FAULTLINE_BLOCKING = 2 }; /* of an operation */
-enum { FAULTLINE_DONE = 0, FAULTLINE_FAILED = 1, FAULTLINE_ABANDONED = 2 };
+enum {
+  FAULTLINE_DONE = 0,
+  FAULTLINE_FAILED = 1,
+  FAULTLINE_ABANDONED = 2,
+  FAULTLINE_LAUNCHED = 3 /* handed to the GPU; when it ends is not told */
+};
+enum { FAULTLINE_CHANNELS_UNKNOWN = 127 };
 enum {
   FAULTLINE_SEND_GPU = 0,
   FAULTLINE_SEND_CREDIT = 1,
@@ -90,7 +96,7 @@ struct faultline_operation_facts {
   uint8_t algorithm;
   uint8_t protocol;
   uint8_t channel_count; /* so many channels stop, and it is over; 0: faultline_operation_finish
-                            says so */
+                            says so; FAULTLINE_CHANNELS_UNKNOWN: when all that started stopped */
   uint8_t flags;
   uint8_t unused[2];
   int32_t peer; /* or root */

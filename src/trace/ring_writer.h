@@ -27,8 +27,8 @@ struct Writer {
 
 /// Bits 0 to 7 are the communicator's place, 8 to 31 its generation; 0: none.
 using CommunicatorHandle = std::uint32_t;
-/// Bits 0 to 6 are the slot, 7 to 14 the communicator's place, 15 to 21 the number of channels, the
-/// rest the slot's generation; 0: none.
+/// Bits 0 to 6 are the slot, 7 to 13 the communicator's place, 14 to 20 the number of channels, 21
+/// to 54 the slot's generation; 0: none. Nine bits are left for whoever hands it on.
 using OperationHandle = std::uint64_t;
 /// The place in the table plus one; 0: none.
 using PeerHandle = std::uint32_t;
@@ -52,15 +52,21 @@ inline constexpr std::uint32_t communicator_generation_mask = 0xffffff;
 
 inline std::uint64_t operation_handle(std::uint32_t place, std::uint32_t slot,
                                       std::uint64_t generation, std::uint32_t channels) {
-  return generation << 22U | std::uint64_t{channels & 0x7fU} << 15U | std::uint64_t{place} << 7U |
+  return generation << 21U | std::uint64_t{channels & 0x7fU} << 14U | std::uint64_t{place} << 7U |
          slot;
 }
 inline std::uint32_t slot_of(OperationHandle handle) { return handle & 0x7fU; }
 inline std::uint32_t place_of(OperationHandle handle) {
-  return (handle >> 7U & 0xffU) % ringfmt::communicators_max;
+  return (handle >> 7U & 0x7fU) % ringfmt::communicators_max;
 }
-inline std::uint32_t channels_of(OperationHandle handle) { return handle >> 15U & 0x7fU; }
-inline std::uint64_t generation_of(OperationHandle handle) { return handle >> 22U; }
+inline std::uint32_t channels_of(OperationHandle handle) { return handle >> 14U & 0x7fU; }
+inline std::uint64_t generation_of(OperationHandle handle) {
+  return handle >> 21U & ringfmt::generation_mask;
+}
+inline bool is_last_channel(std::uint32_t expected, std::uint64_t started, std::uint64_t stopped) {
+  if (expected == ringfmt::channels_unknown) return (started & ~stopped) == 0;
+  return expected != 0 && static_cast<std::uint32_t>(__builtin_popcountll(stopped)) >= expected;
+}
 
 inline void drop(ringfmt::Ring& ring, ringfmt::Drop what) {
   add_shared(ring.header.drops[static_cast<std::uint32_t>(what)], std::uint64_t{1});
@@ -207,12 +213,13 @@ inline void write_anchor(Writer& writer, std::uint64_t gpu_ns) {
 }
 
 /// The ticks now; once in a while also an anchor, by whoever comes first.
-inline std::uint64_t take_ticks(Writer& writer) {
+/// `gpu_ns` is what the GPU's clock says now, 0 if not known.
+inline std::uint64_t take_ticks(Writer& writer, std::uint64_t gpu_ns = 0) {
   const std::uint64_t now = read_ticks(writer.ticks);
   const std::uint64_t due = load(writer.next_anchor_ticks);
   if (static_cast<std::int64_t>(now - due) >= 0 &&
       swap_if(writer.next_anchor_ticks, due, now + writer.anchor_interval_ticks)) {
-    write_anchor(writer, 0);
+    write_anchor(writer, gpu_ns);
   }
   return now;
 }
@@ -249,8 +256,9 @@ inline OperationHandle start_operation(Writer& writer, CommunicatorHandle commun
   const auto index = static_cast<std::uint32_t>(slot - ring->operations[place]);
   // Whoever ended it last is on another core: fetch its word while nobody waits for it.
   __builtin_prefetch(&ring->operations[place][(index + 1) % ringfmt::operations_max].progress);
-  const std::uint32_t channels =
-      facts.channel_count <= ringfmt::channels_max ? facts.channel_count : 0;
+  const bool counted = facts.channel_count <= ringfmt::channels_max ||
+                       facts.channel_count == ringfmt::channels_unknown;
+  const std::uint32_t channels = counted ? facts.channel_count : 0;
   return detail::operation_handle(place, index, taken, channels);
 }
 
@@ -278,7 +286,7 @@ inline void start_channel(Writer& writer, OperationHandle operation, std::uint32
   const std::uint64_t bit = std::uint64_t{1} << channel;
   const std::uint64_t started = load(line->channels_started);
   if ((started & bit) != 0) return detail::drop(*ring, ringfmt::Drop::disorder);
-  if (started == 0) store(line->first_start_ticks, take_ticks(writer));
+  if (started == 0) store(line->first_start_ticks, take_ticks(writer, gpu_ns));
   if (const std::uint64_t first = load(line->gpu_first_start_ns);
       gpu_ns != 0 && (first == 0 || gpu_ns < first)) {
     store(line->gpu_first_start_ns, gpu_ns);
@@ -286,24 +294,42 @@ inline void start_channel(Writer& writer, OperationHandle operation, std::uint32
   store_release(line->channels_started, started | bit);
 }
 
-/// A channel's kernel ended. The last of as many as the operation has ends it.
-inline void stop_channel(Writer& writer, OperationHandle operation, std::uint32_t channel,
+/// Whether it has begun and not ended; of an operation that is over none is.
+inline bool channel_is_open(const Writer& writer, OperationHandle operation,
+                            std::uint32_t channel) {
+  const ringfmt::Ring* ring = detail::ring_of(writer);
+  if (ring == nullptr || operation == 0 || channel >= ringfmt::channels_max) return false;
+  const ringfmt::OperationProgress& line =
+      ring->operations[detail::place_of(operation)][detail::slot_of(operation)].progress;
+  return load(line.stamp) == 2 * detail::generation_of(operation) &&
+         (load(line.channels_started) & ~load(line.channels_stopped) &
+          std::uint64_t{1} << channel) != 0;
+}
+
+/// A channel's kernel ended. The last of as many as the operation has ends it: true then.
+inline bool stop_channel(Writer& writer, OperationHandle operation, std::uint32_t channel,
                          std::uint64_t gpu_ns) {
   ringfmt::Ring* ring = detail::ring_of(writer);
-  if (ring == nullptr || operation == 0) return;
-  if (channel >= ringfmt::channels_max) return detail::drop(*ring, ringfmt::Drop::channels);
+  if (ring == nullptr || operation == 0) return false;
+  if (channel >= ringfmt::channels_max) {
+    detail::drop(*ring, ringfmt::Drop::channels);
+    return false;
+  }
   ringfmt::OperationProgress* line = detail::progress_of(*ring, operation);
-  if (line == nullptr) return detail::drop(*ring, ringfmt::Drop::late_calls);
+  if (line == nullptr) {
+    detail::drop(*ring, ringfmt::Drop::late_calls);
+    return false;
+  }
   const std::uint64_t bit = std::uint64_t{1} << channel;
   // NCCL has told stops before their starts: the bits count, in whatever order they come.
-  if ((load(line->channels_started) & bit) == 0) detail::drop(*ring, ringfmt::Drop::disorder);
+  const std::uint64_t started = load(line->channels_started);
+  if ((started & bit) == 0) detail::drop(*ring, ringfmt::Drop::disorder);
   const std::uint64_t stopped = load(line->channels_stopped) | bit;
   if (gpu_ns > load(line->gpu_last_stop_ns)) store(line->gpu_last_stop_ns, gpu_ns);
   store_release(line->channels_stopped, stopped);
-  const std::uint32_t expected = detail::channels_of(operation);
-  if (expected != 0 && static_cast<std::uint32_t>(__builtin_popcountll(stopped)) >= expected) {
-    detail::finish(*ring, operation, *line, ringfmt::Outcome::done, read_ticks(writer.ticks));
-  }
+  if (!detail::is_last_channel(detail::channels_of(operation), started, stopped)) return false;
+  detail::finish(*ring, operation, *line, ringfmt::Outcome::done, read_ticks(writer.ticks));
+  return true;
 }
 
 /// It is over, whatever its channels said.
