@@ -11,6 +11,7 @@
 #include "diagnose/replay.h"
 #include "diagnose/runs.h"
 #include "diagnose/told_ends.h"
+#include "diagnose/unseen_boots.h"
 
 namespace faultline {
 namespace {
@@ -129,6 +130,7 @@ std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Insta
   const NodeManager manager = manager_of(gathered.files);
   settle_years(gathered, now);
   settle_places(gathered);
+  settle_boots(gathered);
   add_told_ends(gathered, catalog);
   drop_idle_steps(gathered.events, catalog);
   std::vector<Diagnosis> diagnoses;

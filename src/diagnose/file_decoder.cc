@@ -10,6 +10,7 @@
 #include "diagnose/traceback_frames.h"
 #include "diagnose/training_watch.h"
 #include "ingest/bmc_events.h"
+#include "ingest/boot_records.h"
 #include "ingest/dmesg_json.h"
 #include "ingest/flight_recorder_events.h"
 #include "ingest/ib_state.h"
@@ -24,6 +25,7 @@
 #include "ingest/nvidia_smi_text.h"
 #include "ingest/nvidia_smi_xml.h"
 #include "ingest/nvlink_state.h"
+#include "ingest/redfish_log.h"
 #include "ingest/scontrol_show.h"
 #include "ingest/sinfo_reasons.h"
 #include "ingest/slurm_accounting.h"
@@ -206,6 +208,12 @@ DecodeDocument decode_ib_state(const SystemDatabases& databases, Instant now) {
   };
 }
 
+DecodeDocument redfish_log(const SystemDatabases& databases, Instant now) {
+  return [databases, now](std::string_view text, const Origin& origin, Counters& counters) {
+    return decode_redfish_log(text, origin, counters, databases, now);
+  };
+}
+
 /// For documents whose texts (a node's reason, a pod's event) may hit a signature.
 template <class Decode>
 DecodeDocument with_signatures(Decode decode, const LogDatabases& databases) {
@@ -258,6 +266,10 @@ std::unique_ptr<FileDecoder> make_file_decoder(ContentKind kind, const InputFile
       return document(decode_ib_state(databases.of_system(), now), node, counters);
     case ContentKind::bmc_events:
       return stream(BmcEventDecoder(databases.of_system(), node, counters, file_limits), now);
+    case ContentKind::boot_records:
+      return stream(BootRecordsDecoder(databases.of_system(), node, counters, file_limits), now);
+    case ContentKind::redfish_log:
+      return document(redfish_log(databases.of_system(), now), node, counters);
     case ContentKind::nccl_inspector: return stream(NcclInspectorDecoder(trace, counters), now);
     case ContentKind::nccl_ras_json: return stream(NcclRasJsonDecoder(trace, counters), now);
     case ContentKind::nccl_ras_text: return stream(NcclRasTextDecoder(trace, counters), now);

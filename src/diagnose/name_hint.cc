@@ -105,10 +105,10 @@ bool begins_with_word(std::string_view name, std::string_view word) {
 
 /// "n3", "gpu-node-007" before what says what the file is.
 std::string node_in(std::string_view name) {
-  static constexpr std::array<std::string_view, 20> kinds = {
-      "dmesg",  "kern", "kernel", "journal", "syslog", "messages", "nvidia-smi",
-      "nvidia", "smi",  "slurmd", "ibstat",  "ipmi",   "ipmitool", "ipmi-sel",
-      "sel",    "bmc",  "log",    "txt",     "out",    "err"};
+  static constexpr std::array<std::string_view, 22> kinds = {
+      "dmesg",   "kern",   "kernel", "journal", "syslog",   "messages", "nvidia-smi", "nvidia",
+      "smi",     "slurmd", "ibstat", "ipmi",    "ipmitool", "ipmi-sel", "sel",        "bmc",
+      "redfish", "nvlink", "log",    "txt",     "out",      "err"};
   const auto dot = name.find('.');
   std::string_view stem = name.substr(0, dot);
   const std::string_view rest = dot == std::string_view::npos ? "" : name.substr(dot + 1);
@@ -152,10 +152,27 @@ bool called_after_fault(std::string_view name) {
 
 /// "n3/dmesg.txt": the folder of a file that says only what it is.
 std::string node_in_folder(std::string_view folder, std::string_view name) {
-  static constexpr std::array<std::string_view, 15> of_node = {
-      "dmesg", "kern",   "kernel", "journal",           "syslog", "messages", "nvidia-smi",
-      "smi",   "ibstat", "slurmd", "nvidia-bug-report", "ipmi",   "ipmitool", "sel",
-      "bmc"};
+  static constexpr std::array<std::string_view, 21> of_node = {"dmesg",
+                                                               "kern",
+                                                               "kernel",
+                                                               "journal",
+                                                               "syslog",
+                                                               "messages",
+                                                               "nvidia-smi",
+                                                               "smi",
+                                                               "ibstat",
+                                                               "slurmd",
+                                                               "nvidia-bug-report",
+                                                               "ipmi",
+                                                               "ipmitool",
+                                                               "sel",
+                                                               "bmc",
+                                                               "redfish",
+                                                               "nvlink",
+                                                               "last-x",
+                                                               "wtmp",
+                                                               "boots",
+                                                               "list-boots"};
   const std::string lower = to_lower(name);
   const bool one_of_them = std::any_of(of_node.begin(), of_node.end(), [&](std::string_view word) {
     return begins_with_word(lower, word);

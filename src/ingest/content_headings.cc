@@ -9,6 +9,7 @@
 #include "base/contains.h"
 #include "base/text.h"
 #include "ingest/bmc_events.h"
+#include "ingest/boot_records.h"
 #include "ingest/content_forms.h"
 #include "ingest/kubernetes_rows.h"
 #include "ingest/text_cursor.h"
@@ -242,6 +243,19 @@ bool is_bmc_events(const ContentLines& lines) {
   return records > 0 && static_cast<std::size_t>(records) * 5 + 5 >= top.size() * 4;
 }
 
+/// `last -x`, whose lines are of sessions, too, or `journalctl --list-boots`.
+bool is_boot_records(const ContentLines& lines) {
+  const auto boots = std::count_if(lines.begin(), lines.end(), [](std::string_view line) {
+    return journal_boot(line).has_value();
+  });
+  if (boots > 0) return static_cast<std::size_t>(boots) + 1 >= lines.size();
+  const auto rows = std::count_if(lines.begin(), lines.end(),
+                                  [](std::string_view line) { return boot_row(line).has_value(); });
+  const auto records = std::count_if(
+      lines.begin(), lines.end(), [](std::string_view line) { return !login_date(line).empty(); });
+  return rows > 0 && static_cast<std::size_t>(records) + 3 >= lines.size();
+}
+
 bool is_kubernetes_yaml(const ContentLines& lines) {
   const auto top = first(lines, 20);
   return any_starts(first(lines, 5), {"apiVersion:"}) &&
@@ -259,6 +273,7 @@ std::optional<ContentKind> headed_kind(const ContentLines& lines) {
   if (is_nvlink_state(lines)) return ContentKind::nvlink_state;
   if (is_port_list(lines) || is_ib_report(lines)) return ContentKind::ib_state;
   if (is_bmc_events(lines)) return ContentKind::bmc_events;
+  if (is_boot_records(lines)) return ContentKind::boot_records;
   if (is_nccl_ras(lines)) return ContentKind::nccl_ras_text;
   if (is_sacct(lines)) return ContentKind::sacct_parsable;
   if (is_scontrol_show(lines)) return ContentKind::scontrol_show;

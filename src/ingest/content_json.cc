@@ -117,6 +117,12 @@ bool is_kubernetes(const Keys& keys) {
   return keys.has(1, "apiVersion") && keys.count(1, {"kind", "items", "metadata"}) >= 1;
 }
 
+/// The entries of a LogService; a collection of anything else has members, too.
+bool is_redfish_log(const Keys& keys) {
+  return keys.has(1, "Members") && keys.count(3, {"MessageId", "Severity", "Created", "EntryType",
+                                                  "EntryCode", "SensorType", "Message"}) >= 3;
+}
+
 }  // namespace
 
 std::optional<ContentKind> json_kind(std::string_view text) {
@@ -130,6 +136,7 @@ std::optional<ContentKind> json_kind(std::string_view text) {
   if (is_ras(keys)) return ContentKind::nccl_ras_json;
   if (is_slurm(keys)) return ContentKind::sacct_json;
   if (is_slurm_nodes(keys)) return ContentKind::slurm_nodes_json;
+  if (is_redfish_log(keys)) return ContentKind::redfish_log;
   if (is_kubernetes(keys)) return ContentKind::kubernetes_json;
   return std::nullopt;
 }

@@ -27,6 +27,8 @@ enum class ContentKind {
   nvidia_bug_report,
   ib_state,
   bmc_events,
+  redfish_log,
+  boot_records,
   flight_recorder_pickle,
   flight_recorder_json,
   nccl_inspector,
@@ -44,10 +46,11 @@ enum class ContentKind {
 FAULTLINE_ENUM_NAMES(ContentKind, "empty", "binary", "program", "job_log", "kernel_log",
                      "scheduler_log", "journal_json", "journal_export", "dmesg_json",
                      "nvidia_smi_text", "nvidia_smi_xml", "nvlink_state", "nvidia_bug_report",
-                     "ib_state", "bmc_events", "flight_recorder_pickle", "flight_recorder_json",
-                     "nccl_inspector", "nccl_ras_json", "nccl_ras_text", "sacct_parsable",
-                     "sacct_json", "slurm_nodes_json", "scontrol_show", "sinfo_reasons",
-                     "kubernetes_json", "kubernetes_yaml", "kubernetes_text");
+                     "ib_state", "bmc_events", "redfish_log", "boot_records",
+                     "flight_recorder_pickle", "flight_recorder_json", "nccl_inspector",
+                     "nccl_ras_json", "nccl_ras_text", "sacct_parsable", "sacct_json",
+                     "slurm_nodes_json", "scontrol_show", "sinfo_reasons", "kubernetes_json",
+                     "kubernetes_yaml", "kubernetes_text");
 
 /// utf8 also stands for whatever else spells ASCII as ASCII does.
 enum class TextEncoding { utf8, utf8_bom, utf16_le, utf16_be };

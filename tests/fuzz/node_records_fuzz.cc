@@ -4,6 +4,7 @@
 // the size of the chunks, the rest the file.
 
 #include "ingest/bmc_events.h"
+#include "ingest/boot_records.h"
 #include "ingest/dmesg_json.h"
 #include "ingest/ib_state.h"
 #include "ingest/journal_export.h"
@@ -12,6 +13,7 @@
 #include "ingest/nvidia_smi_text.h"
 #include "ingest/nvidia_smi_xml.h"
 #include "ingest/nvlink_state.h"
+#include "ingest/redfish_log.h"
 #include "tests/fuzz/record_check.h"
 
 namespace {
@@ -33,6 +35,12 @@ void run(Decoder decoder, std::string_view bytes, std::size_t chunk_bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += chunk_bytes)
     check_events(decoder.feed(bytes.substr(at, chunk_bytes), at, now), bytes.size());
   check_events(decoder.finish(now), bytes.size());
+}
+
+void fuzz_redfish(std::string_view bytes, const Origin& origin, Counters& counters) {
+  const auto events =
+      decode_redfish_log(bytes, origin, counters, fuzz_databases(), origin.last_written);
+  if (events) check_events(*events, bytes.size());
 }
 
 }  // namespace
@@ -57,6 +65,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case '3': run(IbStateDecoder(databases, origin, counters), bytes, chunk); break;
     case '4': run(NvidiaBugReportDecoder(databases.kernel, origin, counters), bytes, chunk); break;
     case '5': run(SmiText{NvidiaSmiTextDecoder(origin, counters)}, bytes, chunk); break;
+    case '9': run(BootRecordsDecoder(databases, origin, counters), bytes, chunk); break;
+    case 'r': fuzz_redfish(bytes, origin, counters); break;
     case '8': run(NvlinkStateDecoder(databases, origin, counters), bytes, chunk); break;
     case '7': run(BmcEventDecoder(databases, origin, counters), bytes, chunk); break;
     default: check_events(decode_nvidia_smi_xml(bytes, origin, counters), bytes.size());
