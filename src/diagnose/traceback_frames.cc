@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "ingest/stack_frames.h"
 #include "model/names.h"
 
 namespace faultline {
@@ -33,6 +34,12 @@ std::string frame_in(std::string_view line) {
   return printable(std::string(path) + ":" + std::string(number) + " in " +
                        std::string(trim(line.substr(name + before_name.size()))),
                    frame_bytes_max);
+}
+
+/// The file of a frame's line, which begins with its opening.
+std::string_view path_in(std::string_view frame) {
+  frame.remove_prefix(frame_opening.size());
+  return frame.substr(0, frame.find('"'));
 }
 
 std::string_view line_at(std::string_view text, std::size_t at) {
@@ -86,6 +93,32 @@ std::string ray_address_above(std::string_view text, std::size_t at) {
   return {};
 }
 
+namespace {
+
+/// Of the frames from the line at `at` upwards the first outside of libraries: there the program's
+/// author reads. The first of all if the program has none.
+std::string own_frame_from(std::string_view text, std::size_t at, std::string_view beginning) {
+  std::string innermost;
+  for (std::size_t lines = 0; lines < traceback_lines_max; ++lines) {
+    const std::string_view line = line_at(text, at);
+    if (line.starts_with(beginning)) {
+      const std::string_view rest = line.substr(beginning.size());
+      if (rest.starts_with(frame_opening)) {
+        std::string frame = frame_in(line);
+        if (!is_library_file(path_in(rest))) return frame;
+        if (innermost.empty()) innermost = std::move(frame);
+      } else if (!rest.starts_with("  ")) {
+        break;
+      }
+    }
+    if (at == 0) break;
+    at = line_before(text, at);
+  }
+  return innermost;
+}
+
+}  // namespace
+
 std::string frame_above(std::string_view text, std::size_t at) {
   if (at > text.size()) return {};
   const std::string_view error = line_at(text, at);
@@ -96,7 +129,7 @@ std::string frame_above(std::string_view text, std::size_t at) {
     const auto opening = line.find(frame_opening);
     const std::string_view beginning = line.substr(0, opening);
     if (opening != std::string_view::npos && error.starts_with(beginning))
-      return belong_together(between, beginning) ? frame_in(line) : "";
+      return belong_together(between, beginning) ? own_frame_from(text, at, beginning) : "";
     between.push_back(line);
   }
   return {};

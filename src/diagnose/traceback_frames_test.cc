@@ -23,6 +23,21 @@ TEST(TracebackFrames, TheLastFrameIsTheOneAboveTheException) {
   EXPECT_EQ(frame_of(tagged, "[rank5]: ValueError"), "b.py:8 in g");
 }
 
+TEST(TracebackFrames, TheProgramsOwnFrameComesBeforeALibrarys) {
+  const std::string program =
+      "Traceback (most recent call last):\n  File \"/srv/run.py\", line 9, in <module>\n    "
+      "main()\n";
+  const std::string library =
+      "  File \"/usr/lib/python3.10/queue.py\", line 179, in get\n    raise Empty\n";
+  EXPECT_EQ(frame_of(program + library + "_queue.Empty\n", "_queue"), "run.py:9 in <module>");
+  EXPECT_EQ(frame_of(library + "_queue.Empty\n", "_queue"), "queue.py:179 in get");
+  // What stands above another traceback, or another's words, is not of this one.
+  const std::string two = program + "OSError: x\nTraceback (most recent call last):\n" + library;
+  EXPECT_EQ(frame_of(two + "_queue.Empty\n", "_queue"), "queue.py:179 in get");
+  EXPECT_EQ(frame_of(library + "_queue.Empty\n" + program + "OSError: x\n", "OSError"),
+            "run.py:9 in <module>");
+}
+
 TEST(TracebackFrames, ALineThatEndsNoTracebackHasNone) {
   const std::string_view apart =
       "  File \"a.py\", line 7, in f\n    pass\nstep 3 loss 2.1\nRuntimeError: x\n";

@@ -5,7 +5,9 @@
 
 #include "base/text.h"
 #include "ingest/boot_watch.h"
+#include "ingest/event_fields.h"
 #include "ingest/event_throttle.h"
+#include "ingest/event_time.h"
 #include "ingest/gap_count.h"
 #include "ingest/gpu_memory.h"
 #include "ingest/hardware_name.h"
@@ -19,6 +21,7 @@
 #include "ingest/quoted_words.h"
 #include "ingest/signature_engine.h"
 #include "ingest/subject_of.h"
+#include "ingest/traceback_end.h"
 #include "ingest/traceback_label.h"
 #include "model/gap_reason.h"
 
@@ -26,22 +29,6 @@ namespace faultline {
 namespace {
 
 constexpr std::size_t block_bytes_max = std::size_t{64} << 10U;  // scanned at once
-
-void add_field(Fields& fields, std::string_view name, std::string value) {
-  if (!value.empty() && fields.size() < event_fields_max) fields.emplace(name, std::move(value));
-}
-
-/// printable() marks a cut with three bytes beyond its limit.
-std::string bounded(std::string_view text, std::size_t bytes_max) {
-  return printable(text, bytes_max - 3);
-}
-
-Fields bounded(const Fields& captures) {
-  Fields fields;
-  for (const auto& [name, value] : captures)
-    add_field(fields, name, bounded(value, field_bytes_max));
-  return fields;
-}
 
 }  // namespace
 
@@ -88,10 +75,12 @@ class LogDecoder::Impl {
     splitter_.feed(bytes, offset, [this](const Line& line) { take_line(line); });
   }
   void split_filtered(std::string_view bytes, std::uint64_t offset);
+  std::size_t split_rest_of_traceback(std::string_view whole, std::size_t at, std::uint64_t offset);
   std::vector<Event> end(bool at_once);
   void take_line(const Line& line);
   [[nodiscard]] bool is_others_line(const LinePrefix& prefix, std::string_view body) const;
   [[nodiscard]] bool is_our_host(std::string_view host) const;
+  void add_raised(const Line& line, std::size_t head);
   bool belongs_to_last_record(const Line& line, const LinePrefix& prefix);
   void watch_boots(const Line& line, const LinePrefix& prefix);
   void scan_block();
@@ -121,6 +110,7 @@ class LogDecoder::Impl {
   GpuMemory gpus_;
   LauncherTable table_;
   TracebackLabels traceback_labels_;
+  TracebackEnd traceback_end_;
   NcclInit ranks_;
   std::uint64_t block_first_line_ = 0;  // lines scanned before the block
   KernelBoot boot_;
@@ -167,6 +157,17 @@ std::vector<Event> LogDecoder::Impl::end(bool at_once) {
   return std::exchange(events_, {});
 }
 
+/// The lines from `at` until no traceback is open any more, whatever they say; where they end.
+std::size_t LogDecoder::Impl::split_rest_of_traceback(std::string_view whole, std::size_t at,
+                                                      std::uint64_t offset) {
+  while (traceback_end_.is_awaited() && at < whole.size()) {
+    const std::size_t end = std::min(whole.find('\n', at), whole.size() - 1) + 1;
+    split(whole.substr(at, end - at), offset + at);
+    at = end;
+  }
+  return at;
+}
+
 /// Lines that lie whole in `bytes` are filtered; the one that began before, and the one that ends
 /// later, are not.
 void LogDecoder::Impl::split_filtered(std::string_view bytes, std::uint64_t offset) {
@@ -175,8 +176,12 @@ void LogDecoder::Impl::split_filtered(std::string_view bytes, std::uint64_t offs
   const std::string_view whole = bytes.substr(first + 1, last - first);
   if (!find_lines_that_may_hit(*database_, whole, spans_)) return split(bytes, offset);
   split(bytes.substr(0, first + 1), offset);
-  for (const LineSpan& span : spans_)
+  std::size_t seen = split_rest_of_traceback(whole, 0, offset + first + 1);
+  for (const LineSpan& span : spans_) {
+    if (span.begin < seen) continue;
     split(whole.substr(span.begin, span.end - span.begin), offset + first + 1 + span.begin);
+    seen = split_rest_of_traceback(whole, span.end, offset + first + 1);
+  }
   split(bytes.substr(last + 1), offset + last + 1);
 }
 
@@ -207,11 +212,19 @@ void LogDecoder::Impl::take_line(const Line& line) {
     if (prefix.body > 0 && last_was_driver_) driver_head_ = line.text.substr(0, head);
   } else if (origin_.source == EventSource::job_log) {
     head += traceback_labels_.take(line.text.substr(head));
+    if (traceback_end_.take(prefix, line.text.substr(head))) return add_raised(line, head);
   }
   // A record's number is its place in the kernel's buffer; in a file that somebody saved it is not.
   const bool saved = known(origin_.last_written);
   block_.add(line.text, head, saved ? line.offset : prefix.sequence.value_or(line.offset));
   if (block_.text().size() >= block_bytes_max) scan_block();
+}
+
+/// An exception that its traceback alone shows to be one, in words of our own.
+void LogDecoder::Impl::add_raised(const Line& line, std::size_t head) {
+  std::string told(line.text);
+  told += raised_words;
+  block_.add(told, head, line.offset);
 }
 
 /// In a file that somebody saved, and people judge, daemons of the node are heard as well. What is
@@ -277,7 +290,8 @@ void LogDecoder::Impl::take_hit(const Hit& hit) {
     counters_.add("ingest_quoted_device_lines_total");
     return;
   }
-  const std::string text = block_.line(hit.line);
+  std::string text = block_.line(hit.line);
+  if (text.ends_with(raised_words)) text.erase(text.size() - raised_words.size());
   const auto head = heads_.find(hit.line);
   const LinePrefix prefix = parse_prefix(head == heads_.end() ? text : head->second);
   Event event = make_event(hit, prefix, text);
@@ -378,47 +392,14 @@ Event LogDecoder::Impl::make_event(const Hit& hit, const LinePrefix& prefix,
   event.raw.path = origin_.path;
   event.raw.boot_id = origin_.boot_id;
   event.raw.text = bounded(text, raw_text_bytes_max);
+  if (event.signature == raised_signature) event.signature = raised_as_signature;
   return event;
 }
 
-namespace {
-
-ClockDomain clock_of(EventSource source, const LinePrefix& prefix) {
-  switch (source) {
-    case EventSource::kernel_log:
-      return prefix.from_dmesg ? ClockDomain::node_kernel : ClockDomain::node_wall;
-    case EventSource::scheduler: return ClockDomain::scheduler;
-    case EventSource::job_log:
-      return prefix.own_tag ? ClockDomain::node_wall : ClockDomain::printed;
-    case EventSource::launcher:
-    case EventSource::nvml:
-    case EventSource::agent:
-    case EventSource::controller:
-    case EventSource::person:
-    case EventSource::collective_trace: return ClockDomain::none;
-  }
-  return ClockDomain::none;
-}
-
-}  // namespace
-
 void LogDecoder::Impl::add_time(const LinePrefix& prefix, Event& event) {
-  const TimeReference reference{known(origin_.last_written) ? origin_.last_written : now_,
-                                origin_.boot_time, origin_.utc_offset};
-  const LineTime time = resolve_time(prefix.time_form, prefix.time, reference);
-  event.observed_at = time.at;
-  event.clock = known(time.at) ? clock_of(origin_.source, prefix) : ClockDomain::none;
-  if (time.suspect) {
-    add_field(event.fields, "time_suspect", "1");
-    counters_.add("ingest_time_suspect_total");
-  }
-  const bool stamped = !prefix.kernel_seconds.empty();
-  const auto since_boot = time_since_boot(stamped ? TimeForm::kernel_seconds : prefix.time_form,
-                                          stamped ? prefix.kernel_seconds : prefix.time);
-  if (since_boot) {
-    add_field(event.fields, "kernel_us",
-              std::to_string(*since_boot / std::chrono::microseconds{1}));
-  }
+  if (date_event(prefix, origin_, now_, event)) return;
+  add_field(event.fields, "time_suspect", "1");
+  counters_.add("ingest_time_suspect_total");
 }
 
 /// The time in a row of a launcher's table is when the worker failed, not when the table was

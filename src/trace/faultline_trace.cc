@@ -56,8 +56,8 @@ void faultline_trace_gpu(const char* address, const char* uuid) {
   Writer* writer = process_writer();
   ringfmt::Ring* ring = writer == nullptr ? nullptr : detail::ring_of(*writer);
   if (ring == nullptr) return;
-  const bool whole = (address == nullptr || copy_text(ring->header.gpu_address, address)) &
-                     (uuid == nullptr || copy_text(ring->header.gpu_uuid, uuid));
+  bool whole = address == nullptr || copy_text(ring->header.gpu_address, address);
+  whole = (uuid == nullptr || copy_text(ring->header.gpu_uuid, uuid)) && whole;
   if (!whole) detail::drop(*ring, ringfmt::Drop::texts);
 }
 
