@@ -1,5 +1,7 @@
 #include "trace/nccl/profiler.h"
 
+#include <type_traits>
+
 #include "trace/faultline_trace.h"
 #include "trace/nccl/gpu_identity.h"
 
@@ -244,7 +246,8 @@ const char plugin_name[] = "faultline";
 
 namespace {
 
-constinit Profiler profiler;
+static_assert(std::is_trivially_default_constructible_v<Profiler>, "zero from the start");
+Profiler profiler;
 
 template <int version>
 int start_event(void* context, void** handle, Descriptor* event) {

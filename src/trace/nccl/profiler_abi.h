@@ -132,6 +132,31 @@ struct CopyCollective {  // from 6
   const char* data_type;
 };
 /// Versions 1 to 3; what stands behind the root moved about.
+struct EarlyTailV1 {
+  uint32_t reduction;
+  size_t traffic_bytes;
+  uint8_t channel_count_max;
+  uint8_t warp_count;
+  uint8_t algorithm;
+  uint8_t protocol;
+  int is_collnet;
+  int is_nvls;
+};
+struct EarlyTailV2 {
+  const char* data_type;
+  size_t traffic_bytes;
+  uint8_t channel_count_max;
+  uint8_t warp_count;
+  const char* algorithm;
+  const char* protocol;
+};
+struct EarlyTailV3 {
+  const char* data_type;
+  uint8_t channel_count;
+  uint8_t warp_count;
+  const char* algorithm;
+  const char* protocol;
+};
 struct EarlyCollective {
   const char* communicator_name;
   uint64_t communicator_id;
@@ -146,31 +171,9 @@ struct EarlyCollective {
   int root;
   uint8_t data_type_number;  // 1
   union {
-    struct {
-      uint32_t reduction;
-      size_t traffic_bytes;
-      uint8_t channel_count_max;
-      uint8_t warp_count;
-      uint8_t algorithm;
-      uint8_t protocol;
-      int is_collnet;
-      int is_nvls;
-    } v1;
-    struct {
-      const char* data_type;
-      size_t traffic_bytes;
-      uint8_t channel_count_max;
-      uint8_t warp_count;
-      const char* algorithm;
-      const char* protocol;
-    } v2;
-    struct {
-      const char* data_type;
-      uint8_t channel_count;
-      uint8_t warp_count;
-      const char* algorithm;
-      const char* protocol;
-    } v3;
+    EarlyTailV1 v1;
+    EarlyTailV2 v2;
+    EarlyTailV3 v3;
   };
 };
 struct EarlyP2p {

@@ -34,7 +34,7 @@ EventHandle ProxySteps::start(PeerHandle peer) {
 void ProxySteps::end_wait_of(Writer& writer, Step& step) {
   const std::uint64_t token = load(step.token);
   if (token == 0) return;
-  end_wait(writer, load(step.peer), load(step.waits_for), token);
+  end_wait(writer, load(step.peer), static_cast<WaitKind>(load(step.waits_for)), token);
   store(step.token, std::uint64_t{0});
 }
 
@@ -42,7 +42,7 @@ void ProxySteps::record(Writer& writer, EventHandle handle, int state) {
   Step* step = steps_.find(number_of(handle));
   const WaitKind kind = wait_of(state);
   if (step == nullptr || kind == WaitKind::count) return;
-  if (load(step->token) != 0 && load(step->waits_for) == kind) return;
+  if (load(step->token) != 0 && load(step->waits_for) == static_cast<std::uint32_t>(kind)) return;
   end_wait_of(writer, *step);
   store(step->waits_for, kind);
   store(step->token, begin_wait(writer, load(step->peer), kind));

@@ -19,8 +19,8 @@ class ProxySteps {
  private:
   struct Step {
     PeerHandle peer;
-    ringfmt::WaitKind waits_for;
-    std::uint64_t token;  // 0: waits for nothing
+    std::uint32_t waits_for;  // WaitKind
+    std::uint64_t token;      // 0: waits for nothing
   };
   static void end_wait_of(Writer& writer, Step& step);
 
