@@ -202,7 +202,7 @@ std::optional<Explanation> rule_kernel_fault(const FailureCase& failure) {
     explanation.text = std::string(trim(explanation.text)) + " The job counted its last step at " +
                        to_text(*failure.stood_still_since) + " and stood still until it was ended.";
   if (agrees == nullptr && time_unknown(*best.fault)) {
-    explanation.text += " When that was, nothing says.";
+    explanation.text = std::string(trim(explanation.text)) + " When that was, nothing says.";
     explanation.missing.push_back("when it was (dmesg -T or the journal of " + explanation.node +
                                   ")");
     explanation.sure = false;

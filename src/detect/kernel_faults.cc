@@ -1,7 +1,8 @@
 // The steps, in this order: drop what a later line took back; set the program's own faults aside;
-// group the rest by part and burst; fold companions; fold what a lost GPU made its neighbours say;
-// attach leads and consequences; and at last, where the driver says "caused by previous Xid N" and
-// the line of N is not there, infer it.
+// group the rest by part and burst; fold companions; fold volumes that fail together; fold what a
+// lost GPU made its neighbours say; infer a switch that failed unseen; attach leads and
+// consequences; and at last, where the driver says "caused by previous Xid N" and the line of N is
+// not there, infer it.
 #include "detect/kernel_faults.h"
 
 #include <algorithm>
@@ -15,6 +16,8 @@
 #include "detect/derived_lines.h"
 #include "detect/injected_faults.h"
 #include "detect/recovery.h"
+#include "detect/switch_failure.h"
+#include "detect/volume_failures.h"
 
 namespace faultline {
 namespace {
@@ -326,6 +329,13 @@ void fold_derived(const FactList& derived, const FactList& facts, const Catalog&
   }
 }
 
+/// A lost GPU is among them too: what its switches then say is its echo.
+bool names_switch(const std::vector<KernelFault>& faults) {
+  return std::any_of(faults.begin(), faults.end(), [](const KernelFault& fault) {
+    return fault.cause->id == cause_id::nvswitch_fatal || fault.cause->id == cause_id::fell_off_bus;
+  });
+}
+
 /// Of one instant, in the order in which they were written.
 bool is_earlier(const KernelFault& a, const KernelFault& b, const FactList& facts) {
   if (a.since() != b.since()) return a.since() < b.since();
@@ -409,7 +419,12 @@ std::vector<KernelFault> judge_kernel_facts(const FactList& facts, const Catalog
   for (const auto& [subject, roots] : parts) add_bursts(subject, roots, catalog, faults);
   weaken_recovered(faults, recoveries);
   fold_echoes(faults);
+  fold_volumes(facts, catalog, faults);
   for (KernelFault& fault : faults) attach_leads(fault, sorted.leads, catalog);
+  if (!names_switch(faults)) {
+    if (auto fault = infer_switch_failure(sorted.leads, sorted.consequences, catalog))
+      faults.push_back(std::move(*fault));
+  }
   for (KernelFault& fault : judge_program_faults(sorted.program, catalog))
     faults.push_back(std::move(fault));
   for (KernelFault& fault : faults) attach_consequences(fault, sorted.consequences);

@@ -10,6 +10,7 @@
 #include "diagnose/printed_dates.h"
 #include "diagnose/replay.h"
 #include "diagnose/runs.h"
+#include "diagnose/shared_volumes.h"
 #include "diagnose/told_ends.h"
 #include "diagnose/unseen_boots.h"
 
@@ -131,6 +132,7 @@ std::vector<Diagnosis> diagnose(const Catalog& catalog, Gathered gathered, Insta
   settle_years(gathered, now);
   settle_places(gathered);
   settle_boots(gathered);
+  settle_shared_volumes(gathered, catalog);
   add_told_ends(gathered, catalog);
   drop_idle_steps(gathered.events, catalog);
   std::vector<Diagnosis> diagnoses;
