@@ -154,10 +154,10 @@ void Gatherer::read(const InputFile& file, InputReader& bytes_of_file) {
     return;
   }
   const Instant written = known(file.modified) ? file.modified : now_;
-  Stretch all{.dates = printed_dates(head, written)};
+  Stretch all{.dates = printed_dates(head, written, now_)};
   InputFile dated = file;
-  if (const Instant before = written_before(all.dates, written); before < written)
-    dated.modified = before;
+  if (const Instant before = written_before(all.dates, written); before != written)
+    dated.modified = std::min(before, now_);
   const std::vector<SessionPart> parts =
       bytes < buffer_.size() ? session_parts(head) : std::vector<SessionPart>{};
   if (parts.empty()) return decode(dated, head, all, reader);

@@ -25,10 +25,17 @@ constexpr Duration half_a_year = days{183};
 /// Further from all other files it belongs to none of them.
 constexpr Duration near_max = days{30};
 constexpr int years_max = 8;
+/// A file's time may be that of its unpacking long after, or the beginning of all time.
+constexpr int stamp_years_max = 60;
+
+bool has_year(TimeForm form) {
+  return form == TimeForm::iso || form == TimeForm::ctime || form == TimeForm::month_day_year;
+}
 
 class Reader {
  public:
-  explicit Reader(Instant written) : reference_{written, {}} {}
+  Reader(Instant written, Instant now)
+      : reference_{written, {}}, with_year_{std::max(written, now), {}} {}
 
   void read(std::string_view text) {
     find_iso(text);
@@ -48,15 +55,18 @@ class Reader {
          at = text.find(century, at + 1)) {
       if (at > 0 && is_digit(text[at - 1])) continue;
       TextCursor cursor(text, at);
-      if (take_iso(cursor)) add(resolve_time(TimeForm::iso, cursor.since(at), reference_).at);
+      if (take_iso(cursor)) add(resolve_time(TimeForm::iso, cursor.since(at), with_year_).at);
     }
   }
   void read_prefix(std::string_view line) {
     LinePrefix prefix = parse_system_prefix(line);
     if (prefix.time_form == TimeForm::none) prefix = parse_job_prefix(line, {});
-    const Instant at = resolve_time(prefix.time_form, prefix.time, reference_).at;
+    const bool dated = has_year(prefix.time_form);
+    const Instant at =
+        resolve_time(prefix.time_form, prefix.time, dated ? with_year_ : reference_).at;
     if (prefix.time_form == TimeForm::ctime || prefix.time_form == TimeForm::month_day_year)
       add(at);
+    if (dated && known(at)) dates_.last_stamp = std::max(dates_.last_stamp, at);
     const bool yearless =
         prefix.time_form == TimeForm::month_day || prefix.time_form == TimeForm::glog;
     if (yearless && known(at)) dates_.last_yearless = std::max(dates_.last_yearless, at);
@@ -68,6 +78,7 @@ class Reader {
   }
 
   TimeReference reference_;
+  TimeReference with_year_;  // a file's own time may be older than its lines
   PrintedDates dates_;
 };
 
@@ -80,6 +91,22 @@ Instant years_earlier(Instant at, int years) {
   const year_month_day date = year_month_day{day} - std::chrono::years{years};
   // 29 February is 1 March where there is none.
   return Instant{std::chrono::sys_days{date}} + (at - day);
+}
+
+/// The last time of a file, its yearless ones in the year in which they are nearest to those with
+/// one; not known where they are far apart in each.
+Instant newest_by_stamps(const PrintedDates& dates) {
+  if (!known(dates.last_yearless) || !known(dates.last_stamp)) return dates.last_stamp;
+  const auto distance = [&](int years) {
+    const Instant moved = years_earlier(dates.last_yearless, years);
+    return moved < dates.last_stamp ? dates.last_stamp - moved : moved - dates.last_stamp;
+  };
+  int best = 0;
+  for (int years = -stamp_years_max; years <= stamp_years_max; ++years) {
+    if (distance(years) < distance(best)) best = years;
+  }
+  if (distance(best) > near_max) return {};
+  return std::max(dates.last_stamp, years_earlier(dates.last_yearless, best));
 }
 
 struct Span {
@@ -125,17 +152,27 @@ int years_to_nearest(Instant at, const std::vector<Span>& spans) {
 
 }  // namespace
 
-PrintedDates printed_dates(std::string_view text, Instant written) {
-  Reader reader(written);
+PrintedDates printed_dates(std::string_view text, Instant written, Instant now) {
+  Reader reader(written, now);
   reader.read(text.substr(0, end_bytes));
   if (text.size() > end_bytes) {
     const std::string_view tail = text.substr(std::max(end_bytes, text.size() - end_bytes));
     reader.read(tail.substr(std::min(tail.find('\n'), tail.size())));
   }
+  const PrintedDates& dates = reader.dates();
+  const bool open = known(dates.last_yearless) && !known(dates.last_stamp);
+  if (open && text.size() > 2 * end_bytes)
+    reader.read(text.substr(end_bytes, text.size() - 2 * end_bytes));
   return reader.dates();
 }
 
 Instant written_before(const PrintedDates& dates, Instant written) {
+  if (const Instant newest = newest_by_stamps(dates); known(newest)) {
+    // Any time from here to there gives its lines the same year, and is as good as another.
+    const bool agrees = written + time_ahead_max >= newest &&
+                        (written <= newest + half_a_year || !known(dates.last_yearless));
+    return agrees ? written : newest + half_a_year;
+  }
   if (!copied(dates, written) || !known(dates.last)) return written;
   return std::min(written, dates.last + half_a_year);
 }
