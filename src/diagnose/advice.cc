@@ -49,9 +49,10 @@ void add_node_commands(Advice& advice, const std::string& node, const Subject& s
   } else {
     advice.commands.push_back("kubectl cordon " + node);
   }
+  const bool is_amd = circumstances.gpu_maker == GpuMaker::amd;
+  const std::string reset = is_amd ? " amd-smi reset -G -g " : " nvidia-smi --gpu-reset -i ";
   if (cause.remedy == Remedy::reset_gpu && subject.kind == SubjectKind::gpu)
-    advice.commands.push_back("ssh " + node + " nvidia-smi --gpu-reset -i " + subject.part +
-                              "   # when the node is idle");
+    advice.commands.push_back("ssh " + node + reset + subject.part + "   # when the node is idle");
   if (cause.remedy == Remedy::reboot_node && !circumstances.rebooted && slurm)
     advice.commands.push_back("scontrol reboot ASAP nextstate=RESUME " + node);
 }

@@ -15,6 +15,8 @@ struct Advice {
   std::vector<std::string> commands;
 };
 
+enum class GpuMaker { nvidia, amd };
+
 /// Who takes a node out of service.
 enum class NodeManager { slurm, kubernetes };
 
@@ -24,6 +26,7 @@ struct Circumstances {
   bool rebooted = false;
   /// Where the program was when it failed: "train.py:70 in main"; "" if nothing says.
   std::string frame = {};
+  GpuMaker gpu_maker = GpuMaker::nvidia;
 };
 
 Advice advise(const Verdict& verdict, const Cause& cause, const Circumstances& circumstances);

@@ -359,13 +359,23 @@ void add_other_nodes(Diagnosis& diagnosis, const Verdict& verdict, const Replay&
   }
 }
 
-/// Where the program was as it met the first of what the verdict rests on.
-std::string frame_of(const Verdict& verdict, const Replay& replay) {
-  if (verdict.evidence.empty()) return {};
+/// The first of what the verdict rests on; null if it is not there.
+const Event* first_evidence(const Verdict& verdict, const Replay& replay) {
+  if (verdict.evidence.empty()) return nullptr;
   const auto event =
       std::find_if(replay.events.begin(), replay.events.end(),
                    [&](const Event& other) { return other.id == verdict.evidence.front(); });
-  return event == replay.events.end() ? "" : std::string(event->field(frame_field));
+  return event == replay.events.end() ? nullptr : &*event;
+}
+
+/// Where the program was, and whose driver spoke, as the first of the evidence came.
+Circumstances circumstances_of(const Verdict& verdict, const Replay& replay, NodeManager manager) {
+  Circumstances circumstances{manager, rebooted_since(verdict, replay)};
+  if (const Event* event = first_evidence(verdict, replay)) {
+    circumstances.frame = event->field(frame_field);
+    if (event->signature.starts_with("amdgpu.")) circumstances.gpu_maker = GpuMaker::amd;
+  }
+  return circumstances;
 }
 
 void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Replay& replay,
@@ -387,8 +397,7 @@ void add_verdict(Diagnosis& diagnosis, const Verdict& verdict, const Replay& rep
     const PublicCase* told = catalog.public_case(id);
     diagnosis.cases.push_back(told == nullptr ? PublicCase{id, {}, {}, {}} : *told);
   }
-  const Advice advice = advise(
-      verdict, *cause, {manager, rebooted_since(verdict, replay), frame_of(verdict, replay)});
+  const Advice advice = advise(verdict, *cause, circumstances_of(verdict, replay, manager));
   diagnosis.evict = advice.evict;
   diagnosis.action = advice.action;
   diagnosis.commands = advice.commands;
