@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "diagnose/event_shares.h"
 #include "diagnose/file_decoder.h"
+#include "diagnose/job_nodes.h"
 #include "diagnose/losses.h"
 #include "diagnose/name_hint.h"
 #include "diagnose/printed_dates.h"
@@ -179,6 +180,7 @@ void Gatherer::decode(const InputFile& file, std::string_view head, const Stretc
   seen.kind = kind_of(behind_hole(head), file.name);
   seen.bytes = head.size();
   seen.dates = stretch.dates;
+  if (seen.kind == ContentKind::job_log) seen.nodes = nodes_printed_by_job(head);
   Counters counted;  // of this stretch alone
   const auto decoder = make_file_decoder(seen.kind, file, head, databases_, counted, now_);
   if (decoder == nullptr) {

@@ -34,7 +34,8 @@ struct ReadFile {
   std::size_t held = 0;      // of the events that were gathered, in the order of the files
   std::size_t left_out = 0;  // of those that share a limit with the other files (event_shares.h)
   PrintedDates dates;
-  bool understood = false;  // its kind is read, and it is what it began as
+  std::vector<std::string> nodes;  // of a job that prints on which it runs
+  bool understood = false;         // its kind is read, and it is what it began as
 };
 
 class EventShares;

@@ -55,6 +55,7 @@ std::set<std::string> machines_told(const Gathered& gathered, const FolderNames&
       told.emplace(bare(name));
   }
   for (const ReadFile& read : gathered.files) {
+    for (const std::string& node : read.nodes) told.emplace(bare(node));
     if (!read.file.prompt_host.empty()) told.emplace(bare(read.file.prompt_host));
     const NameHint hint = name_hint(read.file.name);
     if (!hint.node.empty() && !hint.node_by_folder) told.emplace(bare(hint.node));
