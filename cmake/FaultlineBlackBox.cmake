@@ -35,4 +35,16 @@ function(faultline_black_box)
   # libdl is a part of libc in a new glibc and has to be named for an old one.
   faultline_loadable(faultline_nccl_profiler NAME nccl-profiler-faultline FOLDER trace/nccl
     LIBS faultline_trace_shared -Wl,--push-state,--no-as-needed -l:libdl.so.2 -Wl,--pop-state)
+  # Each MPI has an ABI of its own: a library is compiled for each that is installed. It takes MPI's functions from the
+  # program that loads it.
+  foreach(mpi IN ITEMS openmpi mpich)
+    find_path(FAULTLINE_MPI_INCLUDE_${mpi} mpi.h NO_DEFAULT_PATH PATHS
+      /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/${mpi}/include /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/${mpi})
+    if(FAULTLINE_MPI_INCLUDE_${mpi})
+      faultline_loadable(faultline_mpi_${mpi} NAME faultline-${mpi} FOLDER trace/mpi LIBS faultline_trace_shared)
+      target_include_directories(faultline_mpi_${mpi} SYSTEM PRIVATE "${FAULTLINE_MPI_INCLUDE_${mpi}}")
+      target_compile_definitions(faultline_mpi_${mpi} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+      target_link_options(faultline_mpi_${mpi} PRIVATE -Wl,-z,undefs)
+    endif()
+  endforeach()
 endfunction()
