@@ -15,6 +15,13 @@ Writer* writer;
 int keyval = MPI_KEYVAL_INVALID;
 bool is_threaded;
 CommunicatorState states[states_max];
+/// How many communicators there have been of the same members.
+struct Made {
+  std::uint64_t members;  // their id; 0: free
+  std::uint64_t count;
+};
+constexpr std::uint32_t made_max = 512;
+Made made_so_far[made_max];
 CommunicatorState beyond;  // of all communicators for which there is no place
 
 CommunicatorState* take_state() {
@@ -57,15 +64,14 @@ std::uint64_t id_of_members(MPI_Comm comm, int size) {
 }
 
 /// Communicators of the same members are told apart by the order in which they were made, which MPI
-/// demands to be the same on all of them.
+/// demands to be the same on all of them. More kinds of members than there is room for share a
+/// place.
 std::uint64_t unlike_others(std::uint64_t id) {
-  const ringfmt::Ring* ring = detail::ring_of(*writer);
-  for (bool is_taken = true; ring != nullptr && is_taken;) {
-    is_taken = false;
-    for (const ringfmt::Communicator& other : ring->communicators) {
-      if (load(other.stamp) != 0 && load(other.id) == id) is_taken = true;
-    }
-    if (is_taken) id = mix(id, 1);
+  for (std::uint32_t probe = 0; probe < made_max; ++probe) {
+    Made& made = made_so_far[(id + probe) % made_max];
+    const bool is_mine = load(made.members) == id || swap_if(made.members, std::uint64_t{0}, id) ||
+                         load(made.members) == id || probe + 1 == made_max;
+    if (is_mine) return mix(id, add_shared(made.count, std::uint64_t{1}));
   }
   return id;
 }

@@ -77,6 +77,7 @@ int Profiler::init(int version, void** context, int* mask, const CommunicatorFac
   mine->rank = facts.rank;
   mine->collectives = 0;
   mine->communicator = 0;
+  mine->is_recorded = is_recorded ? 1 : 0;
   mine->is_chained = chained_.init(facts, log, mine->chained) ? 1 : 0;
   if (is_recorded) {
     const GpuIdentity gpu = current_gpu();
@@ -95,7 +96,7 @@ int Profiler::finalize(Context& context) {
   if (load(context.in_use) == 0) return result_success;
   if (context.is_chained != 0) chained_.finalize(context.chained);
   faultline_communicator_close(context.communicator);
-  if (writer_ != nullptr) faultline_trace_stop();
+  if (context.is_recorded != 0) faultline_trace_stop();
   context.communicator = 0;
   store_release(context.in_use, 0U);
   return result_success;

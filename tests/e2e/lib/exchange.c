@@ -10,6 +10,12 @@ int main(int count, char **arguments) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm parity, twin;
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &parity);
+  /* What some do among themselves changes nothing of what the others call the next one. */
+  for (int more = 0; more < 3 && rank % 2 == 0; ++more) {
+    MPI_Comm brief;
+    MPI_Comm_dup(parity, &brief);
+    MPI_Comm_free(&brief);
+  }
   MPI_Comm_dup(MPI_COMM_WORLD, &twin);
   double given[values] = {rank}, got[values];
   for (int round = 0; round < rounds; ++round) {
