@@ -18,14 +18,14 @@ inline bool has_root(ringfmt::OperationKind kind) {
 }
 
 template <int version>
-OperationFacts facts_of_collective(const Descriptor& event) {
+OperationFacts facts_of_collective(const Descriptor& event, LastWords& words) {
   OperationFacts facts;
   if constexpr (version >= version_with_identity) {
     const Collective& from = event.collective;
-    facts.kind = operation_kind_of(from.func);
-    facts.data_type = data_type_of(from.data_type);
-    facts.algorithm = algorithm_of(from.algorithm);
-    facts.protocol = protocol_of(from.protocol);
+    facts.kind = words.func.of(from.func, &operation_kind_of);
+    facts.data_type = words.data_type.of(from.data_type, &data_type_of);
+    facts.algorithm = words.algorithm.of(from.algorithm, &algorithm_of);
+    facts.protocol = words.protocol.of(from.protocol, &protocol_of);
     facts.channel_count = from.channel_count;
     facts.count = from.count;
     facts.peer = from.root;
@@ -59,13 +59,13 @@ OperationFacts facts_of_collective(const Descriptor& event) {
 /// Its number of channels is not known: what NCCL says is the most, and parts without bytes have
 /// none.
 template <int version>
-OperationFacts facts_of_p2p(const Descriptor& event) {
+OperationFacts facts_of_p2p(const Descriptor& event, LastWords& words) {
   OperationFacts facts;
   facts.channel_count = ringfmt::channels_unknown;
   if constexpr (version >= version_with_identity) {
     const P2p& from = event.p2p;
-    facts.kind = operation_kind_of(from.func);
-    facts.data_type = data_type_of(from.data_type);
+    facts.kind = words.func.of(from.func, &operation_kind_of);
+    facts.data_type = words.data_type.of(from.data_type, &data_type_of);
     facts.count = from.count;
     facts.peer = from.peer;
     if constexpr (version >= 7) facts.user_tag = from.user_tag;

@@ -76,6 +76,7 @@ int Profiler::init(int version, void** context, int* mask, const CommunicatorFac
   }
   mine->rank = facts.rank;
   mine->collectives = 0;
+  mine->words = {};
   mine->communicator = 0;
   mine->is_recorded = is_recorded ? 1 : 0;
   mine->is_chained = chained_.init(facts, log, mine->chained) ? 1 : 0;
@@ -135,7 +136,8 @@ EventHandle Profiler::start_operation_of(Context& context, const Descriptor& eve
   const std::uint64_t type = type_of<version>(event);
   if (type == event_p2p) return start_p2p<version>(context, event);
   const bool is_copy = type == event_copy_collective;
-  OperationFacts facts = is_copy ? facts_of_copy(event) : facts_of_collective<version>(event);
+  OperationFacts facts =
+      is_copy ? facts_of_copy(event) : facts_of_collective<version>(event, context.words);
   if ((load(*mask_) & event_kernel_channel) == 0) facts.channel_count = 0;
   facts.sequence = context.collectives++;
   return handle_of(start_operation(*writer_, context.communicator, facts));
@@ -143,7 +145,7 @@ EventHandle Profiler::start_operation_of(Context& context, const Descriptor& eve
 
 template <int version>
 EventHandle Profiler::start_p2p(Context& context, const Descriptor& event) {
-  OperationFacts facts = facts_of_p2p<version>(event);
+  OperationFacts facts = facts_of_p2p<version>(event, context.words);
   const bool moves_nothing = facts.peer == context.rank || facts.count == 0;
   if (moves_nothing || version < version_with_channels ||
       (load(*mask_) & event_kernel_channel) == 0) {

@@ -23,6 +23,7 @@ struct Context {
   CommunicatorHandle communicator;
   std::int32_t rank;
   std::uint64_t collectives;  // told so far: the sequence number of the next
+  LastWords words;
   std::uint32_t is_recorded;  // has begun the black box once more, and has to end it as often
   std::uint32_t is_chained;
   void* chained;
