@@ -5,6 +5,7 @@
 
 #include "adapters/rings/ring_file.h"
 #include "apps/output.h"
+#include "apps/ring_waits.h"
 #include "base/clock.h"
 
 namespace faultline {
@@ -35,6 +36,18 @@ Result<std::vector<fs::path>> files_of(const std::string& path) {
   return found;
 }
 
+void show(const std::vector<RingView>& views, const RingOptions& options) {
+  if (options.json) {
+    auto rings = nlohmann::json::array();
+    for (const RingView& view : views) rings.push_back(ring_json(view));
+    return print(nlohmann::json{{"rings", std::move(rings)}, {"waits", ring_waits_json(views)}});
+  }
+  std::string text;
+  for (const RingView& view : views)
+    text += (text.empty() ? "" : "\n") + ring_text(view, options.all);
+  print(text + ring_waits_text(views));
+}
+
 }  // namespace
 
 void add_ring_command(CLI::App& app, RingOptions& options) {
@@ -45,6 +58,9 @@ void add_ring_command(CLI::App& app, RingOptions& options) {
   command->add_flag("--all", options.all, "Also all that is over, and peers that nobody waits for");
   command->add_flag("--json", options.json, "Print JSON");
   command->footer(
+      "Of several ranks of a job it also says whom the others wait for, if they wait for longer "
+      "than "
+      "a few seconds.\n"
       "They lie in FAULTLINE_RING_DIR, else in /dev/shm/faultline-UID, and outlive their process. "
       "Nothing is changed.\n"
       "Examples:\n"
@@ -54,8 +70,7 @@ void add_ring_command(CLI::App& app, RingOptions& options) {
 
 int ring_main(const RingOptions& options) {
   int code = exit_ok;
-  auto rings = nlohmann::json::array();
-  std::string text;
+  std::vector<RingView> views;
   const auto failed = [&](const Error& error) { code = std::max(code, fail(error)); };
   for (const std::string& path : options.paths) {
     const auto files = files_of(path);
@@ -65,20 +80,14 @@ int ring_main(const RingOptions& options) {
     }
     for (const fs::path& file : *files) {
       const auto view = look(file);
-      if (!view) {
-        failed(view.error());
-      } else if (options.json) {
-        rings.push_back(ring_json(*view));
+      if (view) {
+        views.push_back(*view);
       } else {
-        text += (text.empty() ? "" : "\n") + ring_text(*view, options.all);
+        failed(view.error());
       }
     }
   }
-  if (options.json) {
-    print(nlohmann::json{{"rings", std::move(rings)}});
-  } else {
-    print(text);
-  }
+  show(views, options);
   return code;
 }
 

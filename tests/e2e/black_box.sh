@@ -52,6 +52,8 @@ kill -STOP "$(of_rank 2 | jq .identity.pid)"
 pass_equal "the one that was stopped is seen to be" "stopped" "$(of_rank 2 | jq -r .process)"
 waits_in=$(world_of 0 | jq .in_flight[0].sequence)
 pass_if "it never came to what the others wait in" test "$(world_of 2 | jq "[.in_flight[], .completed[]] | map(.sequence) | max")" -lt "$waits_in"
+named() { [[ $(boxes | jq -c '[.waits[0] | .kind, .ranks, .waiting]') == '["not_joined",[2],3]' ]]; }
+pass_if "together they say that rank 2 is waited for" wait_until 20 named
 before=$(world_of 0 | jq -c '.in_flight[0] | [.operation, .sequence, .count]')
 for pid in $(boxes | jq '.rings[].identity.pid'); do kill -KILL "$pid" 2>/dev/null || true; done
 wait "$job" 2>/dev/null || true
