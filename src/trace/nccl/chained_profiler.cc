@@ -67,8 +67,14 @@ void* ChainedProfiler::load(const char* wanted) {
 
 void ChainedProfiler::open(int version, Logger log) {
   const char* wanted = ::getenv("FAULTLINE_NCCL_CHAIN");
-  if (was_tried_ || wanted == nullptr || *wanted == '\0') return;
+  if (wanted == nullptr || *wanted == '\0') return;
+  ::pthread_mutex_lock(&open_lock_);
+  if (!was_tried_) open_once(version, wanted, log);
   was_tried_ = true;
+  ::pthread_mutex_unlock(&open_lock_);
+}
+
+void ChainedProfiler::open_once(int version, const char* wanted, Logger log) {
   nccl_version_ = version;
   void* library = load(wanted);
   if (library == nullptr)

@@ -2,6 +2,8 @@
 // and told all that it asks for, with handles of its own, as if NCCL did.
 #pragma once
 
+#include <pthread.h>
+
 #include "trace/communicators.h"
 #include "trace/nccl/event_handle.h"
 #include "trace/nccl/numbered_records.h"
@@ -42,6 +44,7 @@ class ChainedProfiler {
     void* theirs;
   };
   EventHandle ours_of_chained(EventHandle handle);
+  void open_once(int version, const char* wanted, Logger log);
   void* load(const char* wanted);
   void* theirs_of(const void* handle);
   [[nodiscard]] bool wants(std::uint64_t type) const;
@@ -50,6 +53,7 @@ class ChainedProfiler {
   int nccl_version_;  // NCCL's
   int mask_;          // theirs to write
   bool was_tried_;
+  pthread_mutex_t open_lock_;  // NCCL opens communicators on several threads at once
   union {
     const Plugin<InitV1>* v1;
     const Plugin<InitV4>* v4;
