@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "detect/operation_match.h"
 #include "detect/stuck_operation.h"
 #include "ingest/rank_ranges.h"
 #include "ingest/ring_events.h"
@@ -45,16 +46,6 @@ std::string name_of_group(const OperationBoard& board, const Event& event) {
   const std::string group(event.field("group"));
   const ProcessGroup* known = board.group(group);
   return known == nullptr || known->desc.empty() ? group : known->desc;
-}
-
-std::string text_of(const RankOperation& operation) {
-  const Event& event = *operation.event;
-  std::string text(event.field("op"));
-  if (operation.seq >= 0) text += " " + std::to_string(operation.seq);
-  const std::string_view lane = event.field("lane");
-  if (lane.starts_with("send>")) text += " to rank " + std::string(lane.substr(5));
-  if (lane.starts_with("recv<")) text += " from rank " + std::string(lane.substr(5));
-  return text;
 }
 
 /// Since when the first of those who wait has been in what they wait in.
@@ -103,8 +94,8 @@ std::vector<JobWaits> waits_of(const std::vector<RingView>& views) {
       continue;
     const Event& event = *finding->operation.event;
     found.push_back({attempt, finding->kind, finding->ranks, finding->unread,
-                     text_of(finding->operation), name_of_group(board, event), finding->differs,
-                     finding->waiting, longest_wait(of_job, finding->operation),
+                     operation_name(finding->operation), name_of_group(board, event),
+                     finding->differs, finding->waiting, longest_wait(of_job, finding->operation),
                      states_of(of_job, finding->ranks)});
   }
   return found;

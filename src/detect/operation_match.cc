@@ -102,6 +102,15 @@ bool needs_everybody(const Event& event) {
                      [op](auto kind) { return op.find(kind) != std::string_view::npos; });
 }
 
+std::string operation_name(const RankOperation& operation) {
+  std::string text(operation.event->field("op"));
+  if (operation.seq >= 0) text += " " + std::to_string(operation.seq);
+  const std::string_view lane = operation.event->field("lane");
+  if (lane.starts_with("send>")) text += " to rank " + std::string(lane.substr(5));
+  if (lane.starts_with("recv<")) text += " from rank " + std::string(lane.substr(5));
+  return text;
+}
+
 std::int64_t element_count(std::string_view sizes) {
   constexpr std::int64_t limit = std::int64_t{1} << 48U;
   std::int64_t total = 0, product = 1;

@@ -20,6 +20,9 @@ LaneKey seen_by_peer(const LaneKey& key, std::int32_t rank);
 /// on one side early, and of exchanges, where some may have nothing to give.
 bool needs_everybody(const Event& event);
 
+/// "all_reduce 11", "recv 3 from rank 5".
+std::string operation_name(const RankOperation& operation);
+
 struct OddRanks {
   std::vector<std::int32_t> ranks;  // those who differ; everybody where it cannot be told who
   bool sided = false;               // it could be told

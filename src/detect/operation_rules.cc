@@ -36,17 +36,11 @@ std::string capitalised(std::string text) {
 
 /// "all_reduce 11 of group default_pg", "recv 3 from rank 5 of group pipeline".
 std::string operation_text(const RankOperation& operation, const FailureCase& failure) {
-  const Event& event = *operation.event;
-  std::string text(event.field("op"));
-  if (operation.seq >= 0) text += " " + std::to_string(operation.seq);
-  const std::string_view lane = event.field("lane");
-  if (lane.starts_with("send>")) text += " to rank " + std::string(lane.substr(5));
-  if (lane.starts_with("recv<")) text += " from rank " + std::string(lane.substr(5));
-  const std::string group(event.field("group"));
+  const std::string group(operation.event->field("group"));
   const ProcessGroup* known = failure.operations.group(group);
   const bool described = known != nullptr && !known->desc.empty() && known->desc != "undefined";
-  text += " of group " + group + (described ? " (" + known->desc + ")" : "");
-  return text;
+  return operation_name(operation) + " of group " + group +
+         (described ? " (" + known->desc + ")" : "");
 }
 
 std::string node_of_rank(std::int32_t rank, const FailureCase& failure) {

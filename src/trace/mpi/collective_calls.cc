@@ -15,112 +15,101 @@ CallFacts facts(Kind kind, MPI_Datatype type, std::int64_t count, int root = -1)
   return {kind, type, count, root, true};
 }
 
-template <class Call>
-int wait_in(MPI_Comm comm, const CallFacts& what, const Call& call) {
-  const RecordedCall recorded = start_collective(comm, what);
-  const int result = call();
-  finish_call(recorded, result);
-  return result;
-}
-
-template <class Call>
-int hand_in(MPI_Comm comm, CallFacts what, MPI_Request* request, const Call& call) {
-  what.is_blocking = false;
-  const RecordedCall recorded = start_collective(comm, what);
-  const int result = call();
-  keep_request(*request, recorded, result);
-  return result;
-}
-
 }  // namespace
 
 extern "C" {
 
 FAULTLINE_API int MPI_Barrier(MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::barrier, MPI_DATATYPE_NULL, 0),
+  return wait_in(start_collective(comm, facts(Kind::barrier, MPI_DATATYPE_NULL, 0)),
                  [&] { return PMPI_Barrier(comm); });
 }
 FAULTLINE_API int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  return hand_in(comm, facts(Kind::barrier, MPI_DATATYPE_NULL, 0), request,
-                 [&] { return PMPI_Ibarrier(comm, request); });
+  return hand_in(start_collective(comm, not_waiting(facts(Kind::barrier, MPI_DATATYPE_NULL, 0))),
+                 request, [&] { return PMPI_Ibarrier(comm, request); });
 }
 FAULTLINE_API int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::broadcast, type, count, root),
+  return wait_in(start_collective(comm, facts(Kind::broadcast, type, count, root)),
                  [&] { return PMPI_Bcast(buffer, count, type, root, comm); });
 }
 FAULTLINE_API int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
                              MPI_Request* request) {
-  return hand_in(comm, facts(Kind::broadcast, type, count, root), request,
-                 [&] { return PMPI_Ibcast(buffer, count, type, root, comm, request); });
+  return hand_in(start_collective(comm, not_waiting(facts(Kind::broadcast, type, count, root))),
+                 request, [&] { return PMPI_Ibcast(buffer, count, type, root, comm, request); });
 }
 FAULTLINE_API int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type,
                              MPI_Op op, int root, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::reduce, type, count, root),
+  return wait_in(start_collective(comm, facts(Kind::reduce, type, count, root)),
                  [&] { return PMPI_Reduce(send, receive, count, type, op, root, comm); });
 }
 FAULTLINE_API int MPI_Ireduce(const void* send, void* receive, int count, MPI_Datatype type,
                               MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  return hand_in(comm, facts(Kind::reduce, type, count, root), request,
+  return hand_in(start_collective(comm, not_waiting(facts(Kind::reduce, type, count, root))),
+                 request,
                  [&] { return PMPI_Ireduce(send, receive, count, type, op, root, comm, request); });
 }
 FAULTLINE_API int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
                                 MPI_Op op, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::all_reduce, type, count),
+  return wait_in(start_collective(comm, facts(Kind::all_reduce, type, count)),
                  [&] { return PMPI_Allreduce(send, receive, count, type, op, comm); });
 }
 FAULTLINE_API int MPI_Iallreduce(const void* send, void* receive, int count, MPI_Datatype type,
                                  MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  return hand_in(comm, facts(Kind::all_reduce, type, count), request,
+  return hand_in(start_collective(comm, not_waiting(facts(Kind::all_reduce, type, count))), request,
                  [&] { return PMPI_Iallreduce(send, receive, count, type, op, comm, request); });
 }
 FAULTLINE_API int MPI_Reduce_scatter(const void* send, void* receive, const int counts[],
                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::reduce_scatter, type, counts[0]),
+  return wait_in(start_collective(comm, facts(Kind::reduce_scatter, type, counts[0])),
                  [&] { return PMPI_Reduce_scatter(send, receive, counts, type, op, comm); });
 }
 FAULTLINE_API int MPI_Reduce_scatter_block(const void* send, void* receive, int count,
                                            MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::reduce_scatter, type, count),
+  return wait_in(start_collective(comm, facts(Kind::reduce_scatter, type, count)),
                  [&] { return PMPI_Reduce_scatter_block(send, receive, count, type, op, comm); });
 }
 FAULTLINE_API int MPI_Ireduce_scatter_block(const void* send, void* receive, int count,
                                             MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                                             MPI_Request* request) {
-  return hand_in(comm, facts(Kind::reduce_scatter, type, count), request, [&] {
-    return PMPI_Ireduce_scatter_block(send, receive, count, type, op, comm, request);
-  });
+  return hand_in(
+      start_collective(comm, not_waiting(facts(Kind::reduce_scatter, type, count))), request,
+      [&] { return PMPI_Ireduce_scatter_block(send, receive, count, type, op, comm, request); });
 }
 FAULTLINE_API int MPI_Allgather(const void* send, int count, MPI_Datatype type, void* receive,
                                 int receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::all_gather, receive_type, receive_count), [&] {
+  return wait_in(start_collective(comm, facts(Kind::all_gather, receive_type, receive_count)), [&] {
     return PMPI_Allgather(send, count, type, receive, receive_count, receive_type, comm);
   });
 }
 FAULTLINE_API int MPI_Iallgather(const void* send, int count, MPI_Datatype type, void* receive,
                                  int receive_count, MPI_Datatype receive_type, MPI_Comm comm,
                                  MPI_Request* request) {
-  return hand_in(comm, facts(Kind::all_gather, receive_type, receive_count), request, [&] {
-    return PMPI_Iallgather(send, count, type, receive, receive_count, receive_type, comm, request);
-  });
+  return hand_in(
+      start_collective(comm, not_waiting(facts(Kind::all_gather, receive_type, receive_count))),
+      request, [&] {
+        return PMPI_Iallgather(send, count, type, receive, receive_count, receive_type, comm,
+                               request);
+      });
 }
 FAULTLINE_API int MPI_Allgatherv(const void* send, int count, MPI_Datatype type, void* receive,
                                  const int receive_counts[], const int places[],
                                  MPI_Datatype receive_type, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::all_gather, receive_type, receive_counts[0]), [&] {
-    return PMPI_Allgatherv(send, count, type, receive, receive_counts, places, receive_type, comm);
-  });
+  return wait_in(start_collective(comm, facts(Kind::all_gather, receive_type, receive_counts[0])),
+                 [&] {
+                   return PMPI_Allgatherv(send, count, type, receive, receive_counts, places,
+                                          receive_type, comm);
+                 });
 }
 FAULTLINE_API int MPI_Gather(const void* send, int count, MPI_Datatype type, void* receive,
                              int receive_count, MPI_Datatype receive_type, int root,
                              MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::gather, type, count, root), [&] {
+  return wait_in(start_collective(comm, facts(Kind::gather, type, count, root)), [&] {
     return PMPI_Gather(send, count, type, receive, receive_count, receive_type, root, comm);
   });
 }
 FAULTLINE_API int MPI_Gatherv(const void* send, int count, MPI_Datatype type, void* receive,
                               const int receive_counts[], const int places[],
                               MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::gather, type, count, root), [&] {
+  return wait_in(start_collective(comm, facts(Kind::gather, type, count, root)), [&] {
     return PMPI_Gatherv(send, count, type, receive, receive_counts, places, receive_type, root,
                         comm);
   });
@@ -128,48 +117,54 @@ FAULTLINE_API int MPI_Gatherv(const void* send, int count, MPI_Datatype type, vo
 FAULTLINE_API int MPI_Scatter(const void* send, int count, MPI_Datatype type, void* receive,
                               int receive_count, MPI_Datatype receive_type, int root,
                               MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::scatter, receive_type, receive_count, root), [&] {
-    return PMPI_Scatter(send, count, type, receive, receive_count, receive_type, root, comm);
-  });
+  return wait_in(
+      start_collective(comm, facts(Kind::scatter, receive_type, receive_count, root)), [&] {
+        return PMPI_Scatter(send, count, type, receive, receive_count, receive_type, root, comm);
+      });
 }
 FAULTLINE_API int MPI_Scatterv(const void* send, const int counts[], const int places[],
                                MPI_Datatype type, void* receive, int receive_count,
                                MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::scatter, receive_type, receive_count, root), [&] {
-    return PMPI_Scatterv(send, counts, places, type, receive, receive_count, receive_type, root,
-                         comm);
-  });
+  return wait_in(start_collective(comm, facts(Kind::scatter, receive_type, receive_count, root)),
+                 [&] {
+                   return PMPI_Scatterv(send, counts, places, type, receive, receive_count,
+                                        receive_type, root, comm);
+                 });
 }
 FAULTLINE_API int MPI_Alltoall(const void* send, int count, MPI_Datatype type, void* receive,
                                int receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::all_to_all, receive_type, receive_count), [&] {
+  return wait_in(start_collective(comm, facts(Kind::all_to_all, receive_type, receive_count)), [&] {
     return PMPI_Alltoall(send, count, type, receive, receive_count, receive_type, comm);
   });
 }
 FAULTLINE_API int MPI_Ialltoall(const void* send, int count, MPI_Datatype type, void* receive,
                                 int receive_count, MPI_Datatype receive_type, MPI_Comm comm,
                                 MPI_Request* request) {
-  return hand_in(comm, facts(Kind::all_to_all, receive_type, receive_count), request, [&] {
-    return PMPI_Ialltoall(send, count, type, receive, receive_count, receive_type, comm, request);
-  });
+  return hand_in(
+      start_collective(comm, not_waiting(facts(Kind::all_to_all, receive_type, receive_count))),
+      request, [&] {
+        return PMPI_Ialltoall(send, count, type, receive, receive_count, receive_type, comm,
+                              request);
+      });
 }
 FAULTLINE_API int MPI_Alltoallv(const void* send, const int counts[], const int places[],
                                 MPI_Datatype type, void* receive, const int receive_counts[],
                                 const int receive_places[], MPI_Datatype receive_type,
                                 MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::all_to_all, receive_type, receive_counts[0]), [&] {
-    return PMPI_Alltoallv(send, counts, places, type, receive, receive_counts, receive_places,
-                          receive_type, comm);
-  });
+  return wait_in(start_collective(comm, facts(Kind::all_to_all, receive_type, receive_counts[0])),
+                 [&] {
+                   return PMPI_Alltoallv(send, counts, places, type, receive, receive_counts,
+                                         receive_places, receive_type, comm);
+                 });
 }
 FAULTLINE_API int MPI_Scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
                            MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::scan, type, count),
+  return wait_in(start_collective(comm, facts(Kind::scan, type, count)),
                  [&] { return PMPI_Scan(send, receive, count, type, op, comm); });
 }
 FAULTLINE_API int MPI_Exscan(const void* send, void* receive, int count, MPI_Datatype type,
                              MPI_Op op, MPI_Comm comm) {
-  return wait_in(comm, facts(Kind::scan, type, count),
+  return wait_in(start_collective(comm, facts(Kind::scan, type, count)),
                  [&] { return PMPI_Exscan(send, receive, count, type, op, comm); });
 }
 

@@ -18,4 +18,20 @@ void give_up_request(MPI_Request request);
 /// The program waits for it: whom it waits for is seen until it completes.
 void begin_wait_for(MPI_Request request);
 
+/// A call that waits: `recorded` ends with it. Gives what it gives.
+template <class Call>
+int wait_in(const RecordedCall& recorded, const Call& call) {
+  const int result = call();
+  finish_call(recorded, result);
+  return result;
+}
+
+/// A call that does not wait: `recorded` ends with its request.
+template <class Call>
+int hand_in(const RecordedCall& recorded, MPI_Request* request, const Call& call) {
+  const int result = call();
+  keep_request(*request, recorded, result);
+  return result;
+}
+
 }  // namespace faultline::trace::mpi

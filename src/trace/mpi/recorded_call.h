@@ -16,6 +16,11 @@ struct CallFacts {
   bool is_blocking;
 };
 
+inline CallFacts not_waiting(CallFacts call) {
+  call.is_blocking = false;
+  return call;
+}
+
 /// Of a transfer: what is counted at its end, too.
 struct RecordedCall {
   OperationHandle operation;  // 0: not recorded

@@ -10,23 +10,6 @@ namespace {
 
 using Kind = ringfmt::OperationKind;
 
-template <class Call>
-int wait_in(MPI_Comm comm, const CallFacts& what, const Call& call) {
-  const RecordedCall recorded = start_transfer(comm, what);
-  const int result = call();
-  finish_call(recorded, result);
-  return result;
-}
-
-template <class Call>
-int hand_in(MPI_Comm comm, CallFacts what, MPI_Request* request, const Call& call) {
-  what.is_blocking = false;
-  const RecordedCall recorded = start_transfer(comm, what);
-  const int result = call();
-  keep_request(*request, recorded, result);
-  return result;
-}
-
 CallFacts sending(int count, MPI_Datatype type, int to) {
   return {Kind::send, type, count, to, true};
 }
@@ -40,32 +23,32 @@ extern "C" {
 
 FAULTLINE_API int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag,
                            MPI_Comm comm) {
-  return wait_in(comm, sending(count, type, to),
+  return wait_in(start_transfer(comm, sending(count, type, to)),
                  [&] { return PMPI_Send(buffer, count, type, to, tag, comm); });
 }
 FAULTLINE_API int MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int to, int tag,
                             MPI_Comm comm) {
-  return wait_in(comm, sending(count, type, to),
+  return wait_in(start_transfer(comm, sending(count, type, to)),
                  [&] { return PMPI_Ssend(buffer, count, type, to, tag, comm); });
 }
 FAULTLINE_API int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int to, int tag,
                             MPI_Comm comm, MPI_Request* request) {
-  return hand_in(comm, sending(count, type, to), request,
+  return hand_in(start_transfer(comm, not_waiting(sending(count, type, to))), request,
                  [&] { return PMPI_Isend(buffer, count, type, to, tag, comm, request); });
 }
 FAULTLINE_API int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int to, int tag,
                              MPI_Comm comm, MPI_Request* request) {
-  return hand_in(comm, sending(count, type, to), request,
+  return hand_in(start_transfer(comm, not_waiting(sending(count, type, to))), request,
                  [&] { return PMPI_Issend(buffer, count, type, to, tag, comm, request); });
 }
 FAULTLINE_API int MPI_Recv(void* buffer, int count, MPI_Datatype type, int from, int tag,
                            MPI_Comm comm, MPI_Status* status) {
-  return wait_in(comm, receiving(count, type, from),
+  return wait_in(start_transfer(comm, receiving(count, type, from)),
                  [&] { return PMPI_Recv(buffer, count, type, from, tag, comm, status); });
 }
 FAULTLINE_API int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int from, int tag,
                             MPI_Comm comm, MPI_Request* request) {
-  return hand_in(comm, receiving(count, type, from), request,
+  return hand_in(start_transfer(comm, not_waiting(receiving(count, type, from))), request,
                  [&] { return PMPI_Irecv(buffer, count, type, from, tag, comm, request); });
 }
 /// Both at once: two operations, which end together.
