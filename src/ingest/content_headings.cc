@@ -245,6 +245,14 @@ bool is_bmc_events(const ContentLines& lines) {
 
 /// `last -x`, whose lines are of sessions, too, or `journalctl --list-boots`.
 bool is_boot_records(const ContentLines& lines) {
+  const auto is_boot = [](std::string_view line) {
+    return line.starts_with("reboot ") || line.starts_with("shutdown ");
+  };
+  const auto top = first(lines, 2);  // with a heading or without
+  const bool of_journal = std::any_of(
+      top.begin(), top.end(), [](std::string_view line) { return journal_boot(line).has_value(); });
+  // To look for dates in every line of every log would cost more than the scan of it.
+  if (!of_journal && std::none_of(lines.begin(), lines.end(), is_boot)) return false;
   const auto boots = std::count_if(lines.begin(), lines.end(), [](std::string_view line) {
     return journal_boot(line).has_value();
   });

@@ -82,9 +82,12 @@ std::optional<ShellPrompt> bracketed(std::string_view line) {
   return prompt_of(line.substr(1, end - 1), command);
 }
 
+/// Where a prompt would end. Twice memchr: find_first_of calls it for each byte.
+std::size_t sign_of(std::string_view text) { return std::min(text.find('$'), text.find('#')); }
+
 /// "user@host:/srv$ ", "user@host:~# ", "host:~ # ", "host:/srv # ".
 std::optional<ShellPrompt> with_folder(std::string_view line) {
-  const auto sign = line.find_first_of("$#");
+  const auto sign = sign_of(line);
   if (sign == std::string_view::npos || sign == 0 || sign > prompt_bytes_max) return std::nullopt;
   const std::string_view command = line.substr(sign + 1);
   if (!command.empty() && command.front() != ' ') return std::nullopt;
@@ -104,7 +107,7 @@ std::optional<ShellPrompt> with_folder(std::string_view line) {
 
 /// "gpu07$ nvidia-smi": so short that only a program of ours behind it tells it from other words.
 std::optional<ShellPrompt> bare(std::string_view line) {
-  const auto sign = line.find_first_of("$#");
+  const auto sign = sign_of(line);
   if (sign == std::string_view::npos || !line.substr(sign + 1).starts_with(' '))
     return std::nullopt;
   const std::string_view host = line.substr(0, sign), command = trim(line.substr(sign + 2));
@@ -184,6 +187,7 @@ std::string_view asked_host(const ShellPrompt& prompt) {
 
 std::vector<SessionPart> session_parts(std::string_view text) {
   std::vector<SessionPart> parts;
+  if (sign_of(text) == std::string_view::npos) return parts;  // as of nearly every log
   bool named = false;
   std::string host;
   std::size_t begin = 0;
