@@ -11,7 +11,7 @@ namespace faultline {
 namespace {
 
 constexpr std::string_view first_line = "Traceback (most recent call last):";
-constexpr std::string_view frame_start = "  File \"";
+constexpr std::string_view frame_start = "File \"";  // behind blanks, of which a label may take one
 // Python prints no more than a thousand frames, and cuts repeated ones; other ranks' lines count.
 constexpr std::size_t lines_max = 4000;
 constexpr std::size_t open_max = 64;
@@ -48,9 +48,14 @@ bool is_wanted_end(std::string_view name) {
 bool is_known_anyway(std::string_view name) {
   const auto last = name.rfind('.');
   const std::string_view word = last == std::string_view::npos ? name : name.substr(last + 1);
-  return word.front() != '_' && word != "Error" && word != "Exception" &&
-         (word.find("Error") != std::string_view::npos ||
-          word.find("Exception") != std::string_view::npos);
+  if (word.front() == '_') return false;
+  for (const std::string_view end : {std::string_view("Error"), std::string_view("Exception")}) {
+    const auto at = word.find(end);
+    if (at == std::string_view::npos || at == 0) continue;
+    const std::string_view rest = word.substr(at + end.size());
+    if (rest.empty() || rest.starts_with('_')) return true;
+  }
+  return false;
 }
 
 std::string key_of(const LinePrefix& prefix) {
@@ -73,7 +78,7 @@ bool TracebackEnd::take(const LinePrefix& prefix, std::string_view body) {
   if (it == open_.end()) return false;
   // Ray prints the head of a task, "ray::f() (pid=7, ...)", between its frames.
   if (body.empty() || body.front() == ' ' || body.front() == '\t' || body.starts_with("ray::")) {
-    it->second.has_frames |= body.starts_with(frame_start);
+    it->second.has_frames |= trim(body).starts_with(frame_start);
     return false;
   }
   const bool has_frames = it->second.has_frames;

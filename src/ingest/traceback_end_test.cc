@@ -30,6 +30,7 @@ TEST(TracebackEnd, AnyNameEndsATraceback) {
        {"Exception: no data", "queue.Empty", "socket.timeout: timed out", "StopIteration",
         "triton.runtime.errors.OutOfResources: out of resource", "_queue.Empty",
         "grpc._channel._InactiveRpcError: <_InactiveRpcError of RPC that terminated with:",
+        "ErrorDuringLoad: x", "pkg.ErrorHandlerGone: y",
         "subprocess.TimeoutExpired: Command 'x' timed out"}) {
     EXPECT_EQ(ended_by(last), std::vector<std::string>{last});
   }
@@ -42,6 +43,12 @@ TEST(TracebackEnd, WhatOthersKnowOrSomebodyWantedIsNotTold) {
         "Exception ignored in: <function>", "3D: x", "a.: x", ".b: x", ""}) {
     EXPECT_TRUE(ended_by(last).empty()) << last;
   }
+}
+
+TEST(TracebackEnd, ALabelMayTakeABlankOfTheFrames) {
+  EXPECT_EQ(told({"[default3]:" + head, "[default3]:" + frame, "[default3]:    go()",
+                  "[default3]:queue.Empty"}),
+            std::vector<std::string>{"[default3]:queue.Empty"});
 }
 
 TEST(TracebackEnd, NothingWithoutFramesOrWithoutAHead) {
